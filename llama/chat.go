@@ -1,0 +1,93 @@
+package llama
+
+import "time"
+
+// ChatParams chooses a chat template.
+type ChatParams struct {
+	// Template is the Jinja source to use in place of the model's own.
+	Template string
+}
+
+// A Chat renders conversations into prompts through a model's chat template
+// (common_chat_templates). It may be used by several goroutines at once.
+type Chat interface {
+	// Render turns a conversation into a prompt (common_chat_templates_apply). An
+	// error that wraps ErrTemplate means that the template refuses this
+	// conversation; its text says why.
+	Render(in ChatInput) (Prompt, error)
+	// Caps tells what the template can express.
+	Caps() ChatCaps
+}
+
+// ChatInput is a conversation.
+type ChatInput struct {
+	Messages []ChatMessage
+	Tools    []ChatTool
+	// Thinking lets the model reason before it answers (enable_thinking).
+	Thinking bool
+	// NoGenerationPrompt leaves out the start of the assistant's turn.
+	NoGenerationPrompt bool
+	// Now is the time that templates print; one per request.
+	Now time.Time
+}
+
+// A ChatMessage is one turn. Role is system, developer, user, assistant or tool.
+type ChatMessage struct {
+	Role       string
+	Name       string
+	Content    []ChatPart
+	Reasoning  string // of an assistant turn (reasoning_content)
+	Calls      []ChatCall
+	ToolCallID string // of a tool turn: the call that it answers
+}
+
+// A ChatPart is text or, if Image is not 0, the request's image of that number
+// (counted from 1).
+type ChatPart struct {
+	Text  string
+	Image int
+}
+
+// A ChatCall is a tool call of an earlier assistant turn.
+type ChatCall struct {
+	ID, Name  string
+	Arguments string // JSON text, passed on with its numbers as they are written
+}
+
+// A ChatTool describes a function that the model may call.
+type ChatTool struct {
+	Name, Description string
+	Parameters        string // JSON Schema text, key order and numbers as written; may be empty
+}
+
+// Prompt is a rendered conversation and what is known about the answer to it.
+type Prompt struct {
+	Parts []Part
+	// Generation is the start of the assistant's turn, which Parts ends with:
+	// the answer continues it.
+	Generation string
+	// ThinkStart and ThinkEnd are the texts around the reasoning; empty when the
+	// template knows none.
+	ThinkStart string
+	ThinkEnd   []string
+	// Thinking tells that the reasoning has begun in Generation, so that the
+	// answer starts inside it.
+	Thinking bool
+	// Stops are further texts that end the answer.
+	Stops []string
+	// Preserved are control texts that mean something inside the answer, so that
+	// their tokens are text there.
+	Preserved []string
+	// Parser is common/chat's parser of the answer, serialized
+	// (common_chat_params.parser).
+	Parser string
+}
+
+// ChatCaps is what a template can express (common_chat_templates_get_caps).
+type ChatCaps struct {
+	System   bool // a system turn
+	Tools    bool // tool definitions
+	Calls    bool // tool calls in history
+	Parallel bool // several calls in one turn
+	Thinking bool // enable_thinking changes the prompt
+}
