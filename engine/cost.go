@@ -25,8 +25,9 @@ type costModel struct {
 
 // normal holds the normal equations of a least-squares fit.
 type normal struct {
-	gram [4][4]float64
-	sums [4]float64
+	gram  [4][4]float64
+	sums  [4]float64
+	steps float64 // observations in it
 }
 
 // fade is how much of the past stays at each step: a half-life of about 350 steps.
@@ -50,19 +51,26 @@ func (m *costModel) observe(s stepSize, took time.Duration) {
 		}
 		m.recent.sums[i] = fade*m.recent.sums[i] + weight*x[i]*y
 	}
+	m.recent.steps = fade*m.recent.steps + 1
 	m.solve()
 }
 
-// settle keeps what was observed so far for good. Without this anchor an hour of
-// steps that only decode would leave the cost of a prefill row undetermined.
+// anchorSteps is how many observations the anchor counts for, against the 500
+// that recent steps come to.
+const anchorSteps = 10
+
+// settle keeps what was observed so far for good, with little weight. Without
+// this anchor an hour of steps that only decode would leave the cost of a prefill
+// row undetermined.
 func (m *costModel) settle() {
-	for i := range m.recent.gram {
-		for j := range m.recent.gram[i] {
-			m.anchor.gram[i][j] += m.recent.gram[i][j]
+	m.anchor, m.recent = m.recent, normal{}
+	scale := min(1, anchorSteps/max(m.anchor.steps, 1))
+	for i := range m.anchor.gram {
+		for j := range m.anchor.gram[i] {
+			m.anchor.gram[i][j] *= scale
 		}
-		m.anchor.sums[i] += m.recent.sums[i]
+		m.anchor.sums[i] *= scale
 	}
-	m.recent = normal{}
 }
 
 // solve improves the coefficients by cyclic coordinate descent, which from the
