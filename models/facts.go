@@ -128,7 +128,7 @@ func facts(headers []*header) (Facts, error) {
 		Context:      int(h.size(arch + ".context_length")),
 		Embedding:    int(h.size(arch + ".embedding_length")),
 		FeedForward:  h.widest(arch),
-		Vocabulary:   int(min(h.meta["tokenizer.ggml.tokens"].count, 1<<31)),
+		Vocabulary:   int(min(h.meta["tokenizer.ggml.tokens"].count, maxSize)),
 		Window:       int(h.size(arch + ".attention.sliding_window")),
 		ChatTemplate: h.text("tokenizer.chat_template") != "",
 		Layers:       h.layers(arch),
@@ -140,7 +140,7 @@ func facts(headers []*header) (Facts, error) {
 		},
 	}
 	if k, ok := h.uint("general.sampling.top_k"); ok {
-		f.Sampling.TopK = new(int(min(k, 1<<31)))
+		f.Sampling.TopK = new(int(min(k, maxSize)))
 	}
 	kinds := map[string]uint64{}
 	for _, t := range h.tensors {
@@ -158,7 +158,7 @@ func (h *header) widest(arch string) int {
 	for _, key := range []string{".feed_forward_length", ".expert_feed_forward_length"} {
 		for i := range h.meta[arch+key].numbers {
 			n, _ := h.meta[arch+key].integer(i)
-			most = max(most, min(n, 1<<31))
+			most = max(most, min(n, maxSize))
 		}
 	}
 	return int(most)

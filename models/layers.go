@@ -36,7 +36,7 @@ func (h *header) layers(arch string) []Layer {
 	for i := range layers {
 		recurrent := h.recurrent(arch, i, blocks[i])
 		if recurrent {
-			layers[i].State = h.stateSize(arch, i)
+			layers[i].State = min(h.stateSize(arch), 1<<40)
 		}
 		if uint64(i) < n-shared && (!recurrent || blocks[i].attention) {
 			layers[i].Key, layers[i].Value = h.cellSize(arch, i)
@@ -118,7 +118,7 @@ func (h *header) cellSize(arch string, layer int) (key, value uint64) {
 func (h *header) headLength(key, suffix string, otherwise uint64) uint64 {
 	for _, k := range []string{key + suffix, key} {
 		if n, ok := h.uint(k); ok {
-			return min(n, 1<<32-1)
+			return min(n, maxSize)
 		}
 	}
 	return otherwise
@@ -126,7 +126,7 @@ func (h *header) headLength(key, suffix string, otherwise uint64) uint64 {
 
 // stateSize is the numbers of a recurrent layer's state of one sequence
 // (llama_hparams::n_embd_r, n_embd_s).
-func (h *header) stateSize(arch string, layer int) uint64 {
+func (h *header) stateSize(arch string) uint64 {
 	size := func(key string) uint64 { return min(h.size(arch+"."+key), 1<<20) }
 	embedding := size("embedding_length")
 	heads, _ := h.perLayer(arch+".attention.head_count", 0)

@@ -28,12 +28,14 @@ func (v value) integer(i int) (uint64, bool) {
 // uint is a key's number, if it has one.
 func (h *header) uint(key string) (uint64, bool) { return h.meta[key].integer(0) }
 
-// size is a key's number as a count that arithmetic may be done with: 0 if
-// there is none, and at most the largest 32-bit number, which llama.cpp keeps
-// such counts in.
+// maxSize bounds the counts and lengths that are drawn from a file, so that
+// products of them do not overflow. The longest contexts are below it.
+const maxSize = 1 << 24
+
+// size is a key's number as a count or length, 0 if there is none.
 func (h *header) size(key string) uint64 {
 	n, _ := h.uint(key)
-	return min(n, math.MaxUint32)
+	return min(n, maxSize)
 }
 
 // perLayer is a key's number for one layer: the same for all, or from an array
@@ -47,7 +49,7 @@ func (h *header) perLayer(key string, layer int) (uint64, bool) {
 		layer = 0
 	}
 	n, ok := v.integer(layer)
-	return min(n, math.MaxUint32), ok
+	return min(n, maxSize), ok
 }
 
 // text is a key's string, or "".
