@@ -1,6 +1,6 @@
 module github.com/b3os/b3infer
 
-go 1.26.8
+go 1.26.0
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
