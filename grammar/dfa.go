@@ -1,0 +1,385 @@
+package grammar
+
+import (
+	"cmp"
+	"slices"
+	"unicode"
+)
+
+// This file is the algebra of regular languages. Every DFA that a function here
+// returns is trimmed, its edges are merged, and it is minimal unless minimizing
+// was too much work.
+
+// match tells whether the DFA accepts a whole text.
+func (d *DFA) match(s string) bool {
+	state := int32(0)
+	for _, r := range s {
+		if state = d.next(state, r); state < 0 {
+			return false
+		}
+	}
+	return d.States[state].Accept
+}
+
+// next is the state that r leads to, or -1.
+func (d *DFA) next(state int32, r rune) int32 {
+	edges := d.States[state].Edges
+	lo, hi := 0, len(edges)
+	for lo < hi {
+		if mid := (lo + hi) / 2; edges[mid].Hi < r {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo < len(edges) && edges[lo].Lo <= r {
+		return edges[lo].To
+	}
+	return -1
+}
+
+func (d *DFA) isEmpty() bool { return len(d.States) == 1 && !d.States[0].Accept }
+
+// isAll tells whether the DFA is the set of all texts.
+func (d *DFA) isAll() bool {
+	s := d.States[0]
+	return d == allTexts || len(d.States) == 1 && s.Accept && len(s.Edges) == 2 &&
+		s.Edges[0] == Edge{0, surrogateMin - 1, 0} && s.Edges[1] == Edge{surrogateMax + 1, unicode.MaxRune, 0}
+}
+
+var (
+	noText   = &DFA{States: []State{{}}}
+	allTexts = &DFA{States: []State{{Accept: true, Edges: edgesTo(anyRune, 0)}}}
+)
+
+func edgesTo(set runeSet, to int32) []Edge {
+	edges := make([]Edge, len(set))
+	for i, r := range set {
+		edges[i] = Edge{r.Lo, r.Hi, to}
+	}
+	return edges
+}
+
+// A setOp combines two sets of texts.
+type setOp uint8
+
+const (
+	opAnd   setOp = iota // in both
+	opMinus              // in the first alone
+	opOr                 // in at least one
+)
+
+// live tells whether texts may still follow when the first DFA is in state p
+// and the second in q, where -1 has left the set for good.
+func (op setOp) live(p, q int32) bool {
+	switch op {
+	case opAnd:
+		return p >= 0 && q >= 0
+	case opMinus:
+		return p >= 0
+	}
+	return p >= 0 || q >= 0
+}
+
+func (op setOp) accept(p, q bool) bool {
+	switch op {
+	case opAnd:
+		return p && q
+	case opMinus:
+		return p && !q
+	}
+	return p || q
+}
+
+// combine is the product construction.
+func combine(m *meter, a, b *DFA, op setOp, limit int) (*DFA, error) {
+	if d := combineTrivially(a, b, op); d != nil {
+		return d, nil
+	}
+	p := product{a: a, b: b, op: op, ids: map[[2]int32]int32{}}
+	p.id(0, 0)
+	for i := 0; i < len(p.pairs); i++ {
+		x, y := p.pairs[i][0], p.pairs[i][1]
+		ea, acceptA := a.at(x)
+		eb, acceptB := b.at(y)
+		p.states[i].Accept = op.accept(acceptA, acceptB)
+		var edges []Edge
+		overlay(ea, eb, func(lo, hi rune, to, toB int32) {
+			if op.live(to, toB) {
+				edges = appendEdge(edges, Edge{lo, hi, p.id(to, toB)})
+			}
+		})
+		p.states[i].Edges = edges
+		if err := m.spend(8 + 4*(len(ea)+len(eb))); err != nil {
+			return nil, err
+		}
+		if len(p.states) > 2*limit {
+			return nil, errStates
+		}
+	}
+	return finishDFA(m, p.states, limit)
+}
+
+func combineTrivially(a, b *DFA, op setOp) *DFA {
+	switch {
+	case a == b && op != opMinus:
+		return a
+	case a == b:
+		return noText
+	case op == opAnd && (a.isEmpty() || b.isEmpty()), op == opMinus && a.isEmpty():
+		return noText
+	case op == opAnd && a.isAll(), op == opOr && (a.isEmpty() || b.isAll()):
+		return b
+	case op == opAnd && b.isAll(), op == opOr && (b.isEmpty() || a.isAll()), op == opMinus && b.isEmpty():
+		return a
+	}
+	return nil
+}
+
+// at is the state's edges and whether it accepts; -1 is the state of no text.
+func (d *DFA) at(state int32) ([]Edge, bool) {
+	if state < 0 {
+		return nil, false
+	}
+	return d.States[state].Edges, d.States[state].Accept
+}
+
+type product struct {
+	a, b   *DFA
+	op     setOp
+	ids    map[[2]int32]int32
+	pairs  [][2]int32
+	states []State
+}
+
+func (p *product) id(x, y int32) int32 {
+	key := [2]int32{x, y}
+	id, ok := p.ids[key]
+	if !ok {
+		id = int32(len(p.pairs))
+		p.ids[key] = id
+		p.pairs = append(p.pairs, key)
+		p.states = append(p.states, State{})
+	}
+	return id
+}
+
+// overlay calls yield for every stretch of code points on which both lists of
+// edges are constant and at least one has an edge; the other gives -1.
+func overlay(a, b []Edge, yield func(lo, hi rune, p, q int32)) {
+	var pos rune
+	for len(a) > 0 || len(b) > 0 {
+		p, q, hi := int32(-1), int32(-1), rune(unicode.MaxRune)
+		next := rune(unicode.MaxRune) // where the next edge starts, if none covers pos
+		p, hi, next = cover(a, pos, p, hi, next)
+		q, hi, next = cover(b, pos, q, hi, next)
+		if p < 0 && q < 0 {
+			pos = next
+			continue
+		}
+		yield(pos, hi, p, q)
+		pos = hi + 1
+		if len(a) > 0 && a[0].Hi < pos {
+			a = a[1:]
+		}
+		if len(b) > 0 && b[0].Hi < pos {
+			b = b[1:]
+		}
+	}
+}
+
+// cover says where the first edge leads if it covers pos, and narrows hi to
+// where that stops being so.
+func cover(edges []Edge, pos rune, to int32, hi, next rune) (int32, rune, rune) {
+	if len(edges) == 0 {
+		return to, hi, next
+	}
+	if e := edges[0]; e.Lo <= pos {
+		return e.To, min(hi, e.Hi), next
+	}
+	return to, min(hi, edges[0].Lo-1), min(next, edges[0].Lo)
+}
+
+// appendEdge appends an edge and joins it with the last one where it can.
+func appendEdge(edges []Edge, e Edge) []Edge {
+	if n := len(edges); n > 0 && edges[n-1].To == e.To && edges[n-1].Hi+1 == e.Lo {
+		edges[n-1].Hi = e.Hi
+		return edges
+	}
+	return append(edges, e)
+}
+
+// finishDFA trims and minimizes.
+func finishDFA(m *meter, states []State, limit int) (*DFA, error) {
+	states = trimStates(states)
+	if err := m.spend(4 * len(states)); err != nil {
+		return nil, err
+	}
+	states, err := minimizeStates(m, states)
+	if err != nil {
+		return nil, err
+	}
+	if len(states) > limit {
+		return nil, errStates
+	}
+	d := &DFA{States: states}
+	switch {
+	case d.isEmpty():
+		return noText, nil
+	case d.isAll():
+		return allTexts, nil
+	}
+	return d, nil
+}
+
+// trimStates removes the states that no accepting state follows, then those
+// that the start does not reach.
+func trimStates(states []State) []State {
+	useful := coaccessible(states)
+	if !useful[0] {
+		return []State{{}}
+	}
+	renumber := make([]int32, len(states))
+	for i := range renumber {
+		renumber[i] = -1
+	}
+	renumber[0] = 0
+	order := []int32{0}
+	var out []State
+	for i := 0; i < len(order); i++ {
+		s := states[order[i]]
+		var edges []Edge
+		for _, e := range s.Edges {
+			if !useful[e.To] {
+				continue
+			}
+			if renumber[e.To] < 0 {
+				renumber[e.To] = int32(len(order))
+				order = append(order, e.To)
+			}
+			edges = appendEdge(edges, Edge{e.Lo, e.Hi, renumber[e.To]})
+		}
+		out = append(out, State{s.Accept, edges})
+	}
+	return out
+}
+
+// coaccessible tells which states an accepting state can be reached from.
+func coaccessible(states []State) []bool {
+	useful := make([]bool, len(states))
+	for i, d := range distances(states) {
+		useful[i] = d >= 0
+	}
+	return useful
+}
+
+// distances is the length of the shortest text that each state accepts, or -1.
+func distances(states []State) []int32 {
+	into := make([][]int32, len(states))
+	dist := make([]int32, len(states))
+	var queue []int32
+	for i, s := range states {
+		dist[i] = -1
+		if s.Accept {
+			dist[i] = 0
+			queue = append(queue, int32(i))
+		}
+		for _, e := range s.Edges {
+			into[e.To] = append(into[e.To], int32(i))
+		}
+	}
+	for len(queue) > 0 {
+		to := queue[0]
+		queue = queue[1:]
+		for _, from := range into[to] {
+			if dist[from] < 0 {
+				dist[from] = dist[to] + 1
+				queue = append(queue, from)
+			}
+		}
+	}
+	return dist
+}
+
+// longest is the length of the longest accepted text, or -1 when there is no
+// longest one.
+func (d *DFA) longest() int {
+	const unseen, open = -2, -3
+	length := slices.Repeat([]int{unseen}, len(d.States))
+	var visit func(int32) int
+	visit = func(state int32) int {
+		switch length[state] {
+		case unseen:
+		case open:
+			return Unbounded
+		default:
+			return length[state]
+		}
+		length[state] = open
+		most := 0
+		for _, e := range d.States[state].Edges {
+			n := visit(e.To)
+			if n == Unbounded {
+				length[state] = Unbounded
+				return Unbounded
+			}
+			most = max(most, n+1)
+		}
+		length[state] = most
+		return most
+	}
+	return visit(0)
+}
+
+// shortest is the length of the shortest accepted text, or -1 for none.
+func (d *DFA) shortest() int { return int(distances(d.States)[0]) }
+
+// texts lists the accepted texts, or reports false when there are more than
+// limit.
+func (d *DFA) texts(limit int) ([]string, bool) {
+	if n := d.longest(); n == Unbounded {
+		return nil, false
+	}
+	var out []string
+	var prefix []rune
+	var visit func(int32) bool
+	visit = func(state int32) bool {
+		s := d.States[state]
+		if s.Accept {
+			if len(out) == limit {
+				return false
+			}
+			out = append(out, string(prefix))
+		}
+		for _, e := range s.Edges {
+			for r := e.Lo; r <= e.Hi; r++ {
+				prefix = append(prefix, r)
+				ok := visit(e.To)
+				prefix = prefix[:len(prefix)-1]
+				if !ok {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	if d.isEmpty() {
+		return nil, true
+	}
+	return out, visit(0)
+}
+
+// An edgeList collects the edges of one state in any order.
+type edgeList []Edge
+
+func (l *edgeList) add(e Edge) { *l = append(*l, e) }
+
+// sorted is the edges in order, joined where they can be.
+func (l edgeList) sorted() []Edge {
+	slices.SortFunc(l, func(a, b Edge) int { return cmp.Compare(a.Lo, b.Lo) })
+	var out []Edge
+	for _, e := range l {
+		out = appendEdge(out, e)
+	}
+	return out
+}

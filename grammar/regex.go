@@ -1,0 +1,177 @@
+package grammar
+
+import "errors"
+
+var errLookaround = errors.New("looks ahead or behind in a place other than the pattern's very start or end")
+
+// maxRegexStates bounds the non-deterministic automaton of a pattern.
+const maxRegexStates = 1 << 15
+
+// compilePattern is the language of the texts that contain a match of an
+// ECMA-262 pattern, as JSON Schema's pattern means it.
+func compilePattern(m *meter, pattern string, limit int) (*DFA, error) {
+	re, err := parseRegex(pattern)
+	if err != nil {
+		return nil, err
+	}
+	re, looks := splitLooks(re)
+	d, err := compileRegex(m, re, limit)
+	for _, look := range looks {
+		if err != nil {
+			return nil, err
+		}
+		d, err = look.constrain(m, d, limit)
+	}
+	return d, err
+}
+
+// splitLooks takes the lookarounds at the text's start (^(?=…)) and end
+// ((?<=…)$) out of a pattern: there they are conditions on the whole text. All
+// others stay, and are refused when the pattern is compiled.
+func splitLooks(re regex) (regex, []reLook) {
+	seq, ok := re.(reSeq)
+	if !ok {
+		return re, nil
+	}
+	parts, looks := seq.parts, []reLook(nil)
+	for len(parts) > 1 && asserts(parts[0], assertStart) {
+		look, ok := parts[1].(reLook)
+		if !ok || look.behind {
+			break
+		}
+		looks = append(looks, look)
+		parts = append([]regex{parts[0]}, parts[2:]...)
+	}
+	for n := len(parts); n > 1 && asserts(parts[n-1], assertEnd); n = len(parts) {
+		look, ok := parts[n-2].(reLook)
+		if !ok || !look.behind {
+			break
+		}
+		looks = append(looks, look)
+		parts = append(parts[:n-2:n-2], parts[n-1])
+	}
+	return reSeq{parts}, looks
+}
+
+func asserts(re regex, a assertion) bool {
+	assert, ok := re.(reAssert)
+	return ok && assert.assertion == a
+}
+
+// constrain takes from d the texts that the lookaround forbids.
+func (l reLook) constrain(m *meter, d *DFA, limit int) (*DFA, error) {
+	parts := []regex{reAssert{assertStart}, l.body}
+	if l.behind {
+		parts = []regex{l.body, reAssert{assertEnd}}
+	}
+	look, err := compileRegex(m, reSeq{parts}, limit)
+	if err != nil {
+		return nil, err
+	}
+	op := opAnd
+	if l.deny {
+		op = opMinus
+	}
+	return combine(m, d, look, op, limit)
+}
+
+// compileRegex is the language of the texts that contain a match.
+func compileRegex(m *meter, re regex, limit int) (*DFA, error) {
+	n := &nfa{}
+	start := n.state()
+	n.on(start, anyRune, start)
+	body := n.state()
+	n.empty(start, body)
+	b := regexBuilder{nfa: n, meter: m}
+	end, err := b.build(re, body)
+	if err != nil {
+		return nil, err
+	}
+	// Once matched, the rest does not matter.
+	n.accept[end] = true
+	n.on(end, anyRune, end)
+	return n.determinize(m, limit)
+}
+
+type regexBuilder struct {
+	nfa   *nfa
+	meter *meter
+}
+
+// build adds the automaton of re behind state from and returns its end.
+func (b *regexBuilder) build(re regex, from int32) (int32, error) {
+	if len(b.nfa.arcs) > maxRegexStates {
+		return 0, errStates
+	}
+	if err := b.meter.spend(10); err != nil {
+		return 0, err
+	}
+	switch re := re.(type) {
+	case reChars:
+		to := b.nfa.state()
+		b.nfa.on(from, re.set, to)
+		return to, nil
+	case reAssert:
+		to := b.nfa.state()
+		b.nfa.assert(from, re.assertion, to)
+		return to, nil
+	case reSeq:
+		var err error
+		for _, part := range re.parts {
+			if from, err = b.build(part, from); err != nil {
+				break
+			}
+		}
+		return from, err
+	case reAlt:
+		return b.alternatives(re, from)
+	case reRepeat:
+		return b.repeat(re, from)
+	}
+	return 0, errLookaround
+}
+
+func (b *regexBuilder) alternatives(re reAlt, from int32) (int32, error) {
+	to := b.nfa.state()
+	for _, part := range re.parts {
+		start := b.nfa.state()
+		b.nfa.empty(from, start)
+		end, err := b.build(part, start)
+		if err != nil {
+			return 0, err
+		}
+		b.nfa.empty(end, to)
+	}
+	return to, nil
+}
+
+func (b *regexBuilder) repeat(re reRepeat, from int32) (int32, error) {
+	var err error
+	for range re.min {
+		if from, err = b.build(re.body, from); err != nil {
+			return 0, err
+		}
+	}
+	if re.max == Unbounded {
+		loop := b.nfa.state()
+		b.nfa.empty(from, loop)
+		end, err := b.build(re.body, loop)
+		b.nfa.empty(end, loop)
+		return loop, err
+	}
+	to := b.nfa.state()
+	b.nfa.empty(from, to)
+	for range re.max - re.min {
+		if from, err = b.build(re.body, from); err != nil {
+			return 0, err
+		}
+		b.nfa.empty(from, to)
+	}
+	return to, nil
+}
+
+// compileLexeme is the language of a pattern that must match the whole text.
+// It is for patterns that are part of the program.
+func compileLexeme(pattern string) *DFA {
+	return mustDFA(compilePattern(unmetered(), "^(?:"+pattern+")$", 1<<16))
+}
