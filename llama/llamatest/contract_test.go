@@ -1,0 +1,38 @@
+package llamatest_test
+
+import (
+	"testing"
+
+	"github.com/b3os/b3infer/llama"
+	"github.com/b3os/b3infer/llama/llamatest"
+)
+
+func TestContract(t *testing.T) {
+	for name, options := range map[string]llamatest.Options{
+		"plain":            {},
+		"hybrid":           {Hybrid: true},
+		"with BOS":         {BOS: true},
+		"large vocabulary": {VocabSize: 5000},
+		"M-RoPE":           {PosPerRow: 4},
+		"hybrid M-RoPE":    {PosPerRow: 4, Hybrid: true, RecurrentBytes: 1 << 16},
+	} {
+		t.Run(name, func(t *testing.T) {
+			llamatest.TestModel(t, func(t *testing.T, p llama.ContextParams) (llama.Model, llama.Context) {
+				model := llamatest.New(options)
+				ctx, err := model.NewContext(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() {
+					if err := ctx.Close(); err != nil {
+						t.Error(err)
+					}
+					if err := model.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+				return model, ctx
+			})
+		})
+	}
+}
