@@ -24,10 +24,7 @@ func (m *Model) scripted(tokens []llama.Token) llama.Token {
 	if turn < 0 {
 		return llama.NoToken
 	}
-	start, ok := bytes.CutPrefix(text[turn:], []byte(answerStart))
-	if !ok {
-		return llama.NoToken
-	}
+	start := text[turn:]
 	if answer, ok := bytes.CutPrefix(start, []byte(thinkOpen)); ok {
 		start = bytes.TrimPrefix(answer, []byte(thinkClosed))
 	}
@@ -46,18 +43,24 @@ func (m *Model) scripted(tokens []llama.Token) llama.Token {
 	return t
 }
 
-// text is the text of tokens, and where in it the last turn begins, behind its
-// mark, or -1.
+// text is the text of tokens, and where in it the last turn of the assistant
+// begins, behind its head, or -1.
 func (m *Model) text(tokens []llama.Token) (text []byte, turn int) {
 	turn = -1
-	mark := m.vocab.special[turnStart]
+	mark, head := -1, m.vocab.special[turnStart]
 	for _, t := range tokens {
 		if t == llama.NoToken {
 			continue
 		}
 		text = append(text, m.vocab.Piece(t)...)
-		if t == mark {
-			turn = len(text)
+		switch {
+		case t == head:
+			mark = len(text)
+		case mark >= 0 && len(text) >= mark+len(answerStart):
+			if bytes.HasPrefix(text[mark:], []byte(answerStart)) {
+				turn = mark + len(answerStart)
+			}
+			mark = -1
 		}
 	}
 	return text, turn

@@ -27,7 +27,7 @@ const (
 // one character may take one, two, three or four tokens.
 var pieces = []string{
 	"\n\n", "  ", "    ", ": ", ", ", ". ",
-	"é", "ü", "ß", " é", "€", "–", "…", "世", "界", "你好", "日本", "こん", "😀",
+	"ü", "ß", " ü", "€", "–", "…", "世", "界", "你好", "日本", "こん", "😀",
 	"\xe4\xb8", "\xe3\x81", "\xf0\x9f", "\xf0\x9f\x98", " \xf0\x9f", "\xce", "\xd0",
 }
 
