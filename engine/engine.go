@@ -39,6 +39,7 @@ func (p Params) withDefaults(m llama.Info) Params {
 	set(&p.UBatch, 512)
 	set(&p.Threads, 1)
 	set(&p.MaxWaiting, 1024)
+	p.UBatch = min(p.UBatch, p.Batch)
 	p.Parallel = min(p.Parallel, llama.MaxSequences, p.Batch)
 	if p.QueueTimeout <= 0 {
 		p.QueueTimeout = 120 * time.Second

@@ -124,6 +124,7 @@ func (s *scheduler) step() (more, stop bool) {
 	stop = s.intake(began)
 	if !stop {
 		s.admit(began)
+		s.expire(began)
 		s.schedule()
 		if len(s.plan) > 0 {
 			s.compute(began)
@@ -155,7 +156,6 @@ func (s *scheduler) intake(now time.Time) (stop bool) {
 	if n.refuse != nil {
 		s.endWhere(func(seq *sequence) bool { return n.stop || seq.admissions == 0 }, n.refuse)
 	}
-	s.expire(now)
 	return n.refuse != nil && len(s.waiting)+len(s.running) == 0
 }
 
@@ -386,10 +386,6 @@ func (s *scheduler) finish(seq *sequence, e ending) {
 // said so (sliding windows have cells of their own), idle cells go first, then
 // the youngest sequence. Any other failure ends the sequences that lost rows.
 func (s *scheduler) failed(err error) {
-	s.fails++
-	if s.fails > maxFails {
-		panic(fmt.Sprintf("engine: %d decodes failed in a row: %v", s.fails, err))
-	}
 	var decode *llama.DecodeError
 	switch {
 	case errors.Is(err, llama.ErrNoKVSpace):
@@ -397,6 +393,9 @@ func (s *scheduler) failed(err error) {
 		s.makeRoom()
 	case errors.As(err, &decode):
 		s.log.Error("decode failed", "err", err, "rows", s.batch.Len())
+		if s.fails++; s.fails > maxFails {
+			panic(fmt.Sprintf("engine: %d decodes failed in a row: %v", s.fails, err))
+		}
 		s.lose(decode)
 	default:
 		panic(fmt.Sprintf("engine: decode: %v", err))
