@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/b3os/b3infer/llama"
+)
+
+// serveOptions are the flags of serve. Zero means that the default is worked
+// out from the machine and the model.
+type serveOptions struct {
+	model, alias  string
+	listen        string
+	ctx           int
+	parallel      int
+	threads       int
+	batch, ubatch int
+	gpuLayers     int
+	kv            string
+	chatTemplate  string
+	apiKeys       []string
+	noAuth        bool
+	nodeName      string
+	queueTimeout  time.Duration
+	grace         time.Duration
+	log           logOptions
+}
+
+func (o *serveOptions) flags(flags *pflag.FlagSet) {
+	modelFlag(flags, &o.model)
+	flags.StringVar(&o.alias, "alias", "", "the `name` that clients ask for (default the file's name without .gguf)")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:7700", "the `address` to listen on")
+	flags.StringSliceVar(&o.apiKeys, "api-key", nil, "a `key` that clients must send; may be given several times, with commas in the variable")
+	flags.BoolVar(&o.noAuth, "insecure-no-auth", false, "let everyone in who reaches an address that is not this computer's own")
+	flags.StringVar(&o.chatTemplate, "chat-template", "", "a Jinja `file` to use in place of the model's own chat template")
+	flags.IntVar(&o.ctx, "ctx", 0, "`tokens` that the KV cache holds, of all requests together (default the model's\ntraining context, at most 32768 on a CPU, or what fits in memory)")
+	flags.IntVar(&o.parallel, "parallel", 32, "`requests` that run at a time; others wait")
+	flags.DurationVar(&o.queueTimeout, "queue-timeout", 120*time.Second, "how long a request may wait before it is refused")
+	flags.IntVar(&o.threads, "threads", 0, "CPU `threads` (default the physical cores less one)")
+	flags.IntVar(&o.batch, "batch", 2048, "most `tokens` of one step")
+	flags.IntVar(&o.ubatch, "ubatch", 512, "most `tokens` that are computed at a time within a step")
+	flags.IntVar(&o.gpuLayers, "gpu-layers", -1, "`layers` that are kept in GPU memory; -1 is all")
+	flags.StringVar(&o.kv, "kv-type", string(llama.KVF16), "number `format` of the KV cache: f16, q8_0 or q4_0")
+	flags.StringVar(&o.nodeName, "node-name", "", "this node's `name` in answers (default the computer's name)")
+	flags.DurationVar(&o.grace, "grace", 30*time.Second, "how long running requests may take to end when the server is stopped")
+	o.log.flags(flags)
+}
+
+// check finds what is wrong with the flags by themselves.
+func (o *serveOptions) check() error {
+	if o.model == "" {
+		return errors.New("no model: give a GGUF file with --model FILE")
+	}
+	for _, n := range []struct {
+		flag        string
+		value, from int
+		to          int
+	}{
+		{"ctx", o.ctx, 0, 1 << 30},
+		{"parallel", o.parallel, 1, llama.MaxSequences},
+		{"threads", o.threads, 0, 512},
+		{"batch", o.batch, 1, 1 << 20},
+		{"ubatch", o.ubatch, 1, 1 << 20},
+		{"gpu-layers", o.gpuLayers, -1, 1 << 20},
+	} {
+		if n.value < n.from || n.value > n.to {
+			return fmt.Errorf("--%s %d: must be between %d and %d", n.flag, n.value, n.from, n.to)
+		}
+	}
+	if o.ctx > 0 && o.ctx < minContext {
+		return fmt.Errorf("--ctx %d: must be at least %d", o.ctx, minContext)
+	}
+	switch llama.KVType(o.kv) {
+	case llama.KVF16, llama.KVQ8_0, llama.KVQ4_0:
+	default:
+		return fmt.Errorf("--kv-type %q: f16, q8_0 and q4_0 are known", o.kv)
+	}
+	if o.queueTimeout <= 0 || o.grace < 0 {
+		return errors.New("--queue-timeout must be above 0, and --grace not below it")
+	}
+	return o.checkAddress()
+}
+
+// checkAddress refuses to serve other computers without a key.
+func (o *serveOptions) checkAddress() error {
+	host, _, err := net.SplitHostPort(o.listen)
+	if err != nil {
+		return fmt.Errorf("--listen %s: must be HOST:PORT, such as 127.0.0.1:7700", o.listen)
+	}
+	ip, err := netip.ParseAddr(host)
+	if host == "localhost" || err == nil && ip.IsLoopback() || len(o.apiKeys) > 0 || o.noAuth {
+		return nil
+	}
+	return fmt.Errorf("%s can be reached from other computers: "+
+		"ask clients for a key with --api-key KEY (or B3INFER_API_KEY), or let everyone in with --insecure-no-auth", o.listen)
+}
+
+// readTemplate is the content of --chat-template.
+func readTemplate(file string) (string, error) {
+	source, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("--chat-template: %w", err)
+	}
+	if len(source) == 0 {
+		return "", fmt.Errorf("--chat-template: %s is empty", file)
+	}
+	return string(source), nil
+}
+
+func (p *program) serveCommand() *cobra.Command {
+	var o serveOptions
+	cmd := &cobra.Command{
+		Use:   "serve --model FILE",
+		Short: "Load a model and answer requests",
+		Long: `serve loads a model from a GGUF file and answers OpenAI chat completions on
+http://127.0.0.1:7700/v1. The port opens at once; while the model loads,
+requests are answered with 503 and GET /healthz tells what is going on.
+
+The first SIGINT or SIGTERM lets running requests end, a second one does not.
+
+Each flag can also be given as an environment variable, --api-key KEY as
+B3INFER_API_KEY=KEY, where other users of the computer do not see it.`,
+		Example: `  b3infer serve --model SmolLM2-135M-Instruct.Q4_1.gguf
+  b3infer serve --model m.gguf --alias gpt-local --ctx 16384
+  B3INFER_API_KEY=secret b3infer serve --model m.gguf --listen 0.0.0.0:7700`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			return p.serve(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	o.flags(cmd.Flags())
+	return cmd
+}
