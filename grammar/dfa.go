@@ -369,6 +369,14 @@ func (d *DFA) texts(limit int) ([]string, bool) {
 	return out, visit(0)
 }
 
+// equal tells whether two minimal automata accept the same texts: then they are
+// the same, since states are numbered in the order of a walk.
+func (d *DFA) equal(other *DFA) bool {
+	return d == other || slices.EqualFunc(d.States, other.States, func(a, b State) bool {
+		return a.Accept == b.Accept && slices.Equal(a.Edges, b.Edges)
+	})
+}
+
 // An edgeList collects the edges of one state in any order.
 type edgeList []Edge
 

@@ -105,8 +105,8 @@ type subset struct {
 type subsets struct {
 	nfa      *nfa
 	meter    *meter
-	asserts  bool     // some arc has an assertion
-	words    bool     // some assertion is about words
+	asserts  bool               // some arc has an assertion
+	words    bool               // some assertion is about words
 	symbols  []symbol           // code points that no arc tells apart
 	members  map[*Range][]int32 // the symbols of each set, by its first range
 	stretch  []stretch
