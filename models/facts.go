@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -92,23 +93,30 @@ func Inspect(path string) (Facts, error) {
 
 // readFile reads one file's header.
 func readFile(path string) (*header, error) {
+	h, err := openAndRead(path)
+	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pathError.Err // the path is named below
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return h, nil
+}
+
+func openAndRead(path string) (*header, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, err // names the path itself
+		return nil, err
 	}
 	if !info.Mode().IsRegular() { // opening a pipe would wait for its writer
-		return nil, fmt.Errorf("%s: not a file", path)
+		return nil, errors.New("not a file")
 	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	h, err := readHeader(file, info.Size())
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return h, nil
+	return readHeader(file, info.Size())
 }
 
 // facts draws a model's facts from its headers: the first one has the

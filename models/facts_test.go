@@ -56,7 +56,7 @@ func TestInspectSplit(t *testing.T) {
 	third := (&builder{}).tensor("output.weight", 0, 32, 4).bytes()
 
 	last := filepath.Join(folder, "m-00003-of-00003.gguf")
-	wantError(t, first, "part 3 of 3: stat "+last+": no such file or directory")
+	wantError(t, first, "part 3 of 3: "+last+": no such file or directory")
 	write(t, folder, "m-00003-of-00003.gguf", third[:len(third)-1])
 	wantError(t, first, fmt.Sprintf("part 3 of 3: %s: file is cut short: has %d bytes, needs %d", last, len(third)-1, len(third)))
 	write(t, folder, "m-00003-of-00003.gguf", third)
@@ -88,7 +88,7 @@ func wantError(t *testing.T, path, want string) {
 func TestInspectErrors(t *testing.T) {
 	folder := t.TempDir()
 	missing := filepath.Join(folder, "missing.gguf")
-	wantError(t, missing, "stat "+missing+": no such file or directory")
+	wantError(t, missing, missing+": no such file or directory")
 	wantError(t, folder, folder+": not a file")
 	projector := write(t, folder, "empty.gguf", (&builder{}).key("general.type", "vocab").bytes())
 	wantError(t, projector, projector+": names no architecture: not a language model")

@@ -48,8 +48,8 @@ func TestFreeMemory(t *testing.T) {
 			"sys/fs/cgroup/memory.max": "7\n", "sys/fs/cgroup/memory.current": "9\n",
 		}, 0},
 		{"version 1", map[string]string{
-			"proc/meminfo":                                   meminfo,
-			"proc/self/cgroup":                               "5:cpu,cpuacct:/x\n4:memory:/c\n",
+			"proc/meminfo":     meminfo,
+			"proc/self/cgroup": "5:cpu,cpuacct:/x\n4:memory:/c\n",
 			"sys/fs/cgroup/memory/c/memory.limit_in_bytes":   "500000\n",
 			"sys/fs/cgroup/memory/c/memory.usage_in_bytes":   "300000\n",
 			"sys/fs/cgroup/memory/c/memory.stat":             "active_file 9\ntotal_active_file 1000\ntotal_inactive_file 99000\n",

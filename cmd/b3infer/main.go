@@ -18,13 +18,13 @@ import (
 	"syscall"
 )
 
-func main() { os.Exit(run()) }
+func main() { os.Exit(newProgram().run()) }
 
-func run() int {
+// run is the whole program; it returns the exit status.
+func (p *program) run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	p := newProgram()
 	err := p.command().ExecuteContext(ctx)
 	if err == nil {
 		return 0

@@ -30,16 +30,14 @@ func reachable(address net.Addr) string {
 
 // curl is a command that asks the server something.
 func (s *server) curl(address net.Addr) string {
-	body, _ := json.Marshal(map[string]any{ // strings alone: it cannot fail
-		"model":    s.o.alias,
-		"messages": []map[string]string{{"role": "user", "content": "Say hello."}},
-	})
+	model, _ := json.Marshal(s.o.alias) // a string: it cannot fail
+	body := fmt.Sprintf(`{"model": %s, "messages": [{"role": "user", "content": "Say hello."}]}`, model)
 	key := ""
 	if len(s.o.apiKeys) > 0 {
 		key = ` -H "Authorization: Bearer $B3INFER_API_KEY"`
 	}
 	return fmt.Sprintf("curl http://%s/v1/chat/completions%s -H 'Content-Type: application/json' -d %s",
-		reachable(address), key, shellQuote(string(body)))
+		reachable(address), key, shellQuote(body))
 }
 
 // shellQuote makes one word of a text for a POSIX shell.

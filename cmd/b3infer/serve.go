@@ -48,6 +48,7 @@ func (p *program) serve(ctx context.Context, o serveOptions) error {
 		return err
 	}
 	defer listener.Close()
+	log.Debug("listening", "address", listener.Addr().String())
 	s := &server{program: p, o: o, log: log, metrics: prometheus.NewRegistry()}
 	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if err := s.inspect(); err != nil {
