@@ -15,22 +15,22 @@ import (
 
 // chatRequest is the body of a chat completion.
 type chatRequest struct {
-	Model               *string            `json:"model"`
-	Messages            []chatMessage      `json:"messages"`
-	Temperature         *float64           `json:"temperature"`
-	TopP                *float64           `json:"top_p"`
-	TopK                *limit             `json:"top_k"`
-	MinP                *float64           `json:"min_p"`
-	PresencePenalty     *float64           `json:"presence_penalty"`
-	FrequencyPenalty    *float64           `json:"frequency_penalty"`
-	RepetitionPenalty   *float64           `json:"repetition_penalty"`
-	LogitBias           map[string]float64 `json:"logit_bias"`
-	MaxTokens           *limit             `json:"max_tokens"`
-	MaxCompletionTokens *limit             `json:"max_completion_tokens"`
-	Stop                chatStop           `json:"stop"`
-	Seed                *integer           `json:"seed"`
-	N                   *limit             `json:"n"`
-	Stream              *bool              `json:"stream"`
+	Model               *string             `json:"model"`
+	Messages            []chatMessage       `json:"messages"`
+	Temperature         *float64            `json:"temperature"`
+	TopP                *float64            `json:"top_p"`
+	TopK                *limit              `json:"top_k"`
+	MinP                *float64            `json:"min_p"`
+	PresencePenalty     *float64            `json:"presence_penalty"`
+	FrequencyPenalty    *float64            `json:"frequency_penalty"`
+	RepetitionPenalty   *float64            `json:"repetition_penalty"`
+	LogitBias           map[string]*float64 `json:"logit_bias"`
+	MaxTokens           *limit              `json:"max_tokens"`
+	MaxCompletionTokens *limit              `json:"max_completion_tokens"`
+	Stop                chatStop            `json:"stop"`
+	Seed                *integer            `json:"seed"`
+	N                   *limit              `json:"n"`
+	Stream              *bool               `json:"stream"`
 	StreamOptions       *struct {
 		IncludeUsage *bool `json:"include_usage"`
 	} `json:"stream_options"`
@@ -271,7 +271,7 @@ func clamp(l *limit) int {
 
 // readBias reads logit_bias. Whether the vocabulary has the tokens is checked by
 // checkBias.
-func readBias(wire map[string]float64) (map[int]float64, *fault) {
+func readBias(wire map[string]*float64) (map[int]float64, *fault) {
 	if len(wire) == 0 {
 		return nil, nil
 	}
@@ -284,10 +284,13 @@ func readBias(wire map[string]float64) (map[int]float64, *fault) {
 		if err != nil {
 			return nil, unknownToken(token)
 		}
-		if b := wire[token]; b < -100 || b > 100 {
+		switch b := wire[token]; {
+		case b == nil:
+		case *b < -100 || *b > 100:
 			return nil, invalid("logit_bias."+token, "must be between -100 and 100")
+		default:
+			bias[int(id)] = *b
 		}
-		bias[int(id)] = wire[token]
 	}
 	return bias, nil
 }

@@ -174,7 +174,7 @@ func TestContractServerTiming(t *testing.T) {
 }
 
 func TestContractBody(t *testing.T) {
-	h := serve(t, says("Hi"))
+	h := serve(t, says("Hi"), func(c *Config) { c.MaxBody = 16 << 20 })
 	media := func(message string) wireError { return wireError{message, badRequest, "unsupported_media_type", ""} }
 	large := func(message string) wireError { return wireError{message, badRequest, "payload_too_large", ""} }
 	pad := func(n int) string {
@@ -183,7 +183,7 @@ func TestContractBody(t *testing.T) {
 	}
 	wantJSON := media("expected Content-Type: application/json")
 	noBody := wireError{"the request has no body; send a JSON object", badRequest, "invalid_request", ""}
-	unsized := post(chatPath, pad(64<<20+1))
+	unsized := post(chatPath, pad(16<<20+1))
 	unsized.ContentLength = -1
 	runRefusals(t, h, []refusal{
 		{"C066_content_type", post(chatPath, chatBody(""), "Content-Type", "text/plain"), 415, wantJSON},
@@ -200,14 +200,14 @@ func TestContractBody(t *testing.T) {
 			large("Request body is 12582912 bytes; this model accepts at most 10485760")},
 		{"C068_one_more", post(chatPath, pad(10485761)), 413,
 			large("Request body is 10485761 bytes; this model accepts at most 10485760")},
-		{"server_limit", post(chatPath, pad(64<<20+1)), 413,
-			large("Request body is 67108865 bytes; this server accepts at most 67108864")},
+		{"server_limit", post(chatPath, pad(16<<20+1)), 413,
+			large("Request body is 16777217 bytes; this server accepts at most 16777216")},
 		{"server_limit_unsized", unsized, 413,
-			large("Request body is over 67108864 bytes; this server accepts at most 67108864")},
+			large("Request body is over 16777216 bytes; this server accepts at most 16777216")},
 		{"gzip_counts_unpacked", post(chatPath, packed(t, pad(10485761)), "Content-Encoding", "gzip"), 413,
 			large("Request body is 10485761 bytes; this model accepts at most 10485760")},
-		{"gzip_bomb", post(chatPath, packed(t, pad(64<<20+1)), "Content-Encoding", "gzip"), 413,
-			large("Request body is over 67108864 bytes; this server accepts at most 67108864")},
+		{"gzip_bomb", post(chatPath, packed(t, pad(16<<20+1)), "Content-Encoding", "gzip"), 413,
+			large("Request body is over 16777216 bytes; this server accepts at most 16777216")},
 	})
 	for name, r := range map[string]*http.Request{
 		"C068_the_limit": post(chatPath, pad(10485760)),

@@ -160,3 +160,10 @@ func do(t testing.TB, h http.Handler, r *http.Request) *httptest.ResponseRecorde
 func failing(code engine.Code) *engine.Error {
 	return &engine.Error{Code: code, Message: "it failed", RetryAfter: 1500 * time.Millisecond, Err: errors.New("secret cause")}
 }
+
+// newRecorder serves r without checking the answer.
+func newRecorder(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
