@@ -7,6 +7,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"runtime/cgo"
@@ -73,22 +74,27 @@ func (m *Model) load(path string, p llama.ModelParams) error {
 // checkFile finds what llama.cpp would report in its own words or hang on.
 func checkFile(path string) error {
 	f, err := os.Open(path)
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		return pathErr.Err
-	}
 	if err != nil {
+		var pathErr *fs.PathError
+		if errors.As(err, &pathErr) {
+			return pathErr.Err // Load names the path
+		}
 		return err
 	}
 	defer f.Close()
 	st, err := f.Stat()
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case st.IsDir():
+	}
+	if st.IsDir() {
 		return errors.New("is a folder, not a GGUF file")
-	case !st.Mode().IsRegular():
+	}
+	if !st.Mode().IsRegular() {
 		return errors.New("not a regular file")
+	}
+	magic := make([]byte, 4)
+	if n, _ := io.ReadFull(f, magic); string(magic[:n]) != "GGUF" {
+		return errors.New("not a GGUF file")
 	}
 	return nil
 }

@@ -141,7 +141,7 @@ int b3_model_load(const char * path, int32_t gpu_layers, int vocab_only, uintptr
         params.progress_callback_user_data = (void *) progress;
         *out = llama_model_load_from_file(path, params);
         if (*out == nullptr) {
-            b3::set_error(err, errors.reason("loading was cancelled"));
+            b3::set_error(err, errors.reason("cancelled"));
             return (int) B3_FAILED;
         }
         return (int) B3_OK;

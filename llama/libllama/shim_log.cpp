@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cctype>
+#include <cstring>
 #include <string>
 
 #include "llama.h"
@@ -53,23 +54,28 @@ void on_log(ggml_log_level level, const char * text, void *) noexcept {
     }
 }
 
-// trim cuts white space at both ends and the "function: " that llama.cpp's lines begin with.
+// skip is where s goes on behind prefix, or from if it does not stand there.
+size_t skip(const std::string & s, size_t from, const char * prefix) {
+    const size_t n = strlen(prefix);
+    return s.compare(from, n, prefix) == 0 ? from + n : from;
+}
+
+// trim cuts white space at the end and what llama.cpp's lines begin with: the
+// name of the function, and what it was doing.
 std::string trim(const std::string & s) {
-    size_t begin = 0, end = s.size();
-    while (end > begin && isspace((unsigned char) s[end - 1])) {
+    size_t end = s.size();
+    while (end > 0 && isspace((unsigned char) s[end - 1])) {
         end--;
     }
+    size_t begin = 0;
     while (begin < end && (isalnum((unsigned char) s[begin]) || s[begin] == '_' || s[begin] == '~')) {
         begin++;
     }
-    if (begin == 0 || begin + 1 >= end || s[begin] != ':' || s[begin + 1] != ' ') {
-        begin = 0;
-    } else {
-        begin += 2;
+    begin = begin > 0 ? skip(s, begin, ": ") : 0;
+    if (begin > 0 && s[begin - 1] != ' ') {
+        begin = 0;  // a word, but no name
     }
-    while (begin < end && isspace((unsigned char) s[begin])) {
-        begin++;
-    }
+    begin = skip(s, begin, "error loading model: ");
     return s.substr(begin, end - begin);
 }
 
@@ -81,14 +87,9 @@ LogCapture::LogCapture() : outer(capture) { capture = this; }
 LogCapture::~LogCapture() { capture = outer; }
 
 void LogCapture::add(const std::string & s) {
-    const std::string t = trim(s);
-    if (t.empty() || t == "failed to load model") {
-        return;  // adds nothing to the line before
+    if (text.empty()) {
+        text = trim(s);
     }
-    if (!text.empty()) {
-        text += "; ";
-    }
-    text += t;
 }
 
 std::string LogCapture::reason(const char * otherwise) const { return text.empty() ? otherwise : text; }

@@ -5,8 +5,9 @@
 
 namespace b3 {
 
-// A LogCapture collects the error lines that llama.cpp logs on this thread while
-// it lives: the only place where many of its functions say why they failed.
+// A LogCapture keeps the first error line that llama.cpp logs on this thread
+// while it lives: the only place where many of its functions say why they
+// failed. Later lines say only what failed because of it.
 class LogCapture {
   public:
     LogCapture();
@@ -14,8 +15,8 @@ class LogCapture {
     LogCapture(const LogCapture &) = delete;
     LogCapture & operator=(const LogCapture &) = delete;
 
-    // reason is what llama.cpp said went wrong, without the names of its
-    // functions, or otherwise.
+    // reason is what llama.cpp said went wrong, without its function's name, or
+    // otherwise.
     std::string reason(const char * otherwise) const;
 
     void add(const std::string & line);

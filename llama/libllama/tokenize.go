@@ -51,7 +51,7 @@ func newTokenizer(model *C.struct_llama_model, vocab *llama.Vocab, all []special
 		return t, nil
 	}
 	lead := freeCharacter(vocab)
-	tokens, err := t.start(nil).raw(nil, []byte(lead))
+	tokens, err := t.start(nil).raw(nil, []byte(lead), false)
 	t.lead, t.leadTokens = lead, len(tokens)
 	return t, err
 }
@@ -176,11 +176,11 @@ func (t *tokenizing) ordinary(dst []llama.Token, text []byte, rest bool) ([]llam
 	var err error
 	if rest && t.leadTokens > 0 {
 		t.lead = append(append(t.lead[:0], t.tokenizer.lead...), text...)
-		if dst, err = t.raw(dst, t.lead); err == nil {
+		if dst, err = t.raw(dst, t.lead, false); err == nil {
 			dst = slices.Delete(dst, start, start+t.leadTokens)
 		}
 	} else {
-		dst, err = t.raw(dst, text)
+		dst, err = t.raw(dst, text, false)
 	}
 	if err != nil {
 		return nil, err
@@ -219,15 +219,15 @@ func (t *tokenizing) spell(token llama.Token) ([]llama.Token, error) {
 	return t.ordinary(dst, text[size:], true)
 }
 
-// raw appends llama.cpp's tokens of a text (llama_tokenize without
-// parse_special).
-func (t *tokenizing) raw(dst []llama.Token, text []byte) ([]llama.Token, error) {
+// raw appends llama.cpp's tokens of a text (llama_tokenize). Tests alone ask it
+// to parse special texts.
+func (t *tokenizing) raw(dst []llama.Token, text []byte, parseSpecial bool) ([]llama.Token, error) {
 	room := len(text)/2 + 16
 	for {
 		dst = slices.Grow(dst, room)
 		room = cap(dst) - len(dst)
 		free := dst[len(dst):cap(dst)]
-		code := C.b3_tokenize(t.model, (*C.char)(ptr(text)), C.int32_t(len(text)), (*C.int32_t)(ptr(free)), C.int32_t(min(room, math.MaxInt32)), 0, &t.count, &t.cerr)
+		code := C.b3_tokenize(t.model, (*C.char)(ptr(text)), C.int32_t(len(text)), (*C.int32_t)(ptr(free)), C.int32_t(min(room, math.MaxInt32)), cbool(parseSpecial), &t.count, &t.cerr)
 		if code != C.B3_OK {
 			return nil, shimError(code, &t.cerr)
 		}
