@@ -11,17 +11,27 @@ import (
 )
 
 // TestModel is the contract that every llama.Model keeps, with the contexts
-// and chats that come from it. open gives a model and a fresh context of it;
-// it arranges for both to be closed at the end of t. All contexts that open
-// makes with the same parameters compute the same.
+// and chats that come from it. open loads the model; the suite closes it, and
+// opens it again to see what is left after Close.
 //
 // The suite knows nothing of the model but that it reacts to its context, which
-// it checks first. Where only the composition of batches differs, or the cells
+// it measures first. Where the composition of batches differs, or the cells
 // that rows lie in, real models' logits differ in their last bits: there
-// results are compared within a tolerance, and a near-tie that changed the
-// likeliest token is logged.
-func TestModel(t *testing.T, open func(t *testing.T, p llama.ContextParams) (llama.Model, llama.Context)) {
-	groups := []struct {
+// results are compared within a quarter of what another token far back in the
+// prompt changes, and a near-tie that changed the likeliest token is logged.
+func TestModel(t *testing.T, open func(t *testing.T) llama.Model) {
+	s := &suite{open: func(t *testing.T) llama.Model {
+		model := open(t)
+		t.Cleanup(func() {
+			if err := model.Close(); err != nil {
+				t.Errorf("close model: %v", err)
+			}
+		})
+		return model
+	}}
+	s.model = s.open(t)
+	s.tolerance = s.reaction(s.rig(t)) / 4
+	for _, g := range []struct {
 		name  string
 		cases []contractCase
 	}{
@@ -32,15 +42,14 @@ func TestModel(t *testing.T, open func(t *testing.T, p llama.ContextParams) (lla
 		{"sequence", sequenceCases},
 		{"state", stateCases},
 		{"sample", sampleCases},
-		{"close", closeCases},
-	}
-	for _, g := range groups {
+	} {
 		t.Run(g.name, func(t *testing.T) {
 			for _, c := range g.cases {
-				t.Run(c.name, func(t *testing.T) { c.test(newRig(t, open)) })
+				t.Run(c.name, func(t *testing.T) { c.test(s.rig(t)) })
 			}
 		})
 	}
+	t.Run("close", s.closing)
 }
 
 type contractCase struct {
@@ -51,23 +60,56 @@ type contractCase struct {
 // smallContext is what each case runs in. llama.cpp allots cells by 256.
 var smallContext = llama.ContextParams{Cells: 256, Sequences: 8, Batch: 64, UBatch: 32, Outputs: 8, Threads: 1}
 
-// A rig is a context under test and the usual ways to drive it.
+// A suite is the model under test.
+type suite struct {
+	open  func(t *testing.T) llama.Model
+	model llama.Model
+	// tolerance is how far logprobs may be apart that are the same but for the
+	// order in which numbers were summed up.
+	tolerance float64
+}
+
+// A rig is an empty context and the usual ways to drive it.
 type rig struct {
 	*testing.T
-	open  func(t *testing.T, p llama.ContextParams) (llama.Model, llama.Context)
-	model llama.Model
+	*suite
 	ctx   llama.Context
 	vocab *llama.Vocab
 	batch llama.Batch
 }
 
-func newRig(t *testing.T, open func(t *testing.T, p llama.ContextParams) (llama.Model, llama.Context)) *rig {
-	model, ctx := open(t, smallContext)
-	return &rig{T: t, open: open, model: model, ctx: ctx, vocab: model.Vocab()}
+// rig makes a context for the time of a test.
+func (s *suite) rig(t *testing.T) *rig {
+	t.Helper()
+	ctx, err := s.model.NewContext(smallContext)
+	if err != nil {
+		t.Fatalf("NewContext: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := ctx.Close(); err != nil {
+			t.Errorf("close context: %v", err)
+		}
+	})
+	return &rig{T: t, suite: s, ctx: ctx, vocab: s.model.Vocab()}
 }
 
-// again is a rig of the same kind with an empty context.
-func (r *rig) again() *rig { return newRig(r.T, r.open) }
+// reaction is how much another token in the prompt changes logprobs, wherever
+// it stands.
+func (s *suite) reaction(r *rig) float64 {
+	least := math.Inf(1)
+	want := r.prefill(0, r.prompt(foxText, 40))
+	for _, at := range []int{0, 5, 20, 35} {
+		prompt := r.prompt(foxText, 40)
+		prompt[at] = r.prompt(shipText, 12)[11]
+		got := r.prefill(1, prompt)
+		least = min(least, distance(&got, &want))
+		r.must("SeqRemove", r.ctx.SeqRemove(1, -1, -1))
+	}
+	if least < 1e-3 {
+		r.Fatalf("another token in the prompt changes logprobs by %.3g only: comparisons would say nothing", least)
+	}
+	return least
+}
 
 // The texts that prompts are made of.
 const (
@@ -186,16 +228,13 @@ func (r *rig) sampleRows(masks []uint64, rows ...llama.SampleRow) []llama.Sample
 	return out
 }
 
-// tolerance is how far logprobs may be apart that are the same but for the
-// order in which they were summed up.
-const tolerance = 0.05
-
 // near compares greedy steps that should be the same within the tolerance.
 func (r *rig) near(what string, got, want []llama.Sampled) {
 	r.Helper()
 	for i := range want {
-		if d := distance(&got[i], &want[i]); d > tolerance {
-			r.Fatalf("%s: step %d: got %s, want %s: logprobs are %.3g apart", what, i, show(&got[i]), show(&want[i]), d)
+		if d := distance(&got[i], &want[i]); d > r.tolerance {
+			r.Fatalf("%s: step %d: got %s, want %s: logprobs are %.3g apart, at most %.3g are right",
+				what, i, show(&got[i]), show(&want[i]), d, r.tolerance)
 		}
 		if got[i].Token != want[i].Token {
 			r.Logf("%s: step %d: near-tie: got %s, want %s", what, i, show(&got[i]), show(&want[i]))
@@ -219,34 +258,33 @@ func distance(a, b *llama.Sampled) float64 {
 
 func show(s *llama.Sampled) string { return fmt.Sprintf("token %d (%.4f)", s.Token, s.Logprob) }
 
-var closeCases = []contractCase{
-	{"twice", func(r *rig) {
-		r.must("Close", r.ctx.Close())
-		r.must("second Close", r.ctx.Close())
-		r.must("close model", r.model.Close())
-		r.must("second close of model", r.model.Close())
-	}},
-	{"context is of no use after", func(r *rig) {
-		r.must("Close", r.ctx.Close())
-		r.batch.Add(0, 0, 0, true)
-		r.mustBe("Decode", r.ctx.Decode(&r.batch), llama.ErrClosed)
-		r.mustBe("Sample", r.ctx.Sample(nil, nil, nil), llama.ErrClosed)
-		r.mustBe("SeqCopy", r.ctx.SeqCopy(0, 1, -1, -1), llama.ErrClosed)
-		r.mustBe("SeqRemove", r.ctx.SeqRemove(0, -1, -1), llama.ErrClosed)
-		r.mustBe("StateLoad", r.ctx.StateLoad(0, nil, false), llama.ErrClosed)
-		_, err := r.ctx.StateSize(0, false)
-		r.mustBe("StateSize", err, llama.ErrClosed)
-		_, err = r.ctx.StateSave(0, nil, false)
-		r.mustBe("StateSave", err, llama.ErrClosed)
-	}},
-	{"model is of no use after", func(r *rig) {
-		r.must("Close", r.ctx.Close())
-		r.must("close model", r.model.Close())
-		_, err := r.model.Tokenize(nil, nil, false)
-		r.mustBe("Tokenize", err, llama.ErrClosed)
-		_, err = r.model.NewContext(smallContext)
-		r.mustBe("NewContext", err, llama.ErrClosed)
-		_, err = r.model.NewChat(llama.ChatParams{})
-		r.mustBe("NewChat", err, llama.ErrClosed)
-	}},
+// closing tests what is left of a model and a context after Close.
+func (s *suite) closing(t *testing.T) {
+	other := &suite{open: s.open, model: s.open(t)}
+	r := other.rig(t)
+	r.must("close context", r.ctx.Close())
+	r.must("close context again", r.ctx.Close())
+	r.batch.Add(0, 0, 0, true)
+	r.mustBe("Decode", r.ctx.Decode(&r.batch), llama.ErrClosed)
+	r.mustBe("Sample", r.ctx.Sample(nil, nil, nil), llama.ErrClosed)
+	r.mustBe("SeqCopy", r.ctx.SeqCopy(0, 1, -1, -1), llama.ErrClosed)
+	r.mustBe("SeqRemove", r.ctx.SeqRemove(0, -1, -1), llama.ErrClosed)
+	r.mustBe("StateLoad", r.ctx.StateLoad(0, nil, false), llama.ErrClosed)
+	_, err := r.ctx.StateSize(0, false)
+	r.mustBe("StateSize", err, llama.ErrClosed)
+	_, err = r.ctx.StateSave(0, nil, false)
+	r.mustBe("StateSave", err, llama.ErrClosed)
+	r.wantRange(0, -1)
+
+	r.must("close model", r.model.Close())
+	r.must("close model again", r.model.Close())
+	_, err = r.model.Tokenize(nil, []llama.Part{literal("a")}, false)
+	r.mustBe("Tokenize", err, llama.ErrClosed)
+	_, err = r.model.NewContext(smallContext)
+	r.mustBe("NewContext", err, llama.ErrClosed)
+	_, err = r.model.NewChat(llama.ChatParams{})
+	r.mustBe("NewChat", err, llama.ErrClosed)
+	if got := string(r.vocab.Piece(0)); got != string(s.model.Vocab().Piece(0)) {
+		r.Errorf("the vocabulary's first piece became %q", got)
+	}
 }

@@ -84,12 +84,13 @@ var sampleCases = []contractCase{
 		for _, top := range []int8{-1, 0, 1, 5} {
 			row := greedyRow(0)
 			row.Top = top
-			want := llama.Sampled{Token: full.Token, N: max(top, 0)}
+			want := llama.Sampled{Token: full.Token, Logprob: full.Logprob, N: max(top, 0)}
 			copy(want.Top[:want.N], full.Top[:])
-			if top >= 0 {
-				want.Logprob = full.Logprob
+			got := r.sampleRows(nil, row)[0]
+			if top < 0 {
+				got.Logprob = want.Logprob // not set when no logprobs are wanted
 			}
-			if diff := cmp.Diff(want, r.sampleRows(nil, row)[0]); diff != "" {
+			if diff := cmp.Diff(want, got); diff != "" {
 				r.Errorf("top %d:\n%s", top, diff)
 			}
 		}

@@ -29,7 +29,7 @@ var stateCases = []contractCase{
 			r.wantRange(s, 29)
 			r.near("after load", r.extend(s, tokens[:len(tokens)-1]), want[1:])
 		}
-		other := r.again()
+		other := r.suite.rig(r.T)
 		other.must("StateLoad", other.ctx.StateLoad(2, state, false))
 		other.near("in another context", other.extend(2, tokens[:len(tokens)-1]), want[1:])
 	}},

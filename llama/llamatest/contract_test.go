@@ -17,22 +17,7 @@ func TestContract(t *testing.T) {
 		"hybrid M-RoPE":    {PosPerRow: 4, Hybrid: true, RecurrentBytes: 1 << 16},
 	} {
 		t.Run(name, func(t *testing.T) {
-			llamatest.TestModel(t, func(t *testing.T, p llama.ContextParams) (llama.Model, llama.Context) {
-				model := llamatest.New(options)
-				ctx, err := model.NewContext(p)
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() {
-					if err := ctx.Close(); err != nil {
-						t.Error(err)
-					}
-					if err := model.Close(); err != nil {
-						t.Error(err)
-					}
-				})
-				return model, ctx
-			})
+			llamatest.TestModel(t, func(*testing.T) llama.Model { return llamatest.New(options) })
 		})
 	}
 }
