@@ -1,0 +1,207 @@
+package grammar
+
+import (
+	"strconv"
+	"strings"
+)
+
+// emit spells the values of a term as a grammar.
+func (c *compiler) emit(root *term) (*Grammar, error) {
+	e := &emitter{c: c, known: map[*term]Node{}, names: map[string]int{}, ranks: map[string]int{}}
+	e.rankTexts(c.doc.root.value)
+	id := e.reserve("root")
+	e.known[root] = Ref(id)
+	body, err := e.body(root, "root")
+	if err != nil {
+		return nil, err
+	}
+	e.rules[id].Body = body
+	g := &Grammar{Rules: e.rules, relaxed: c.relaxed}
+	if !g.trim() {
+		return nil, &Unenforceable{Reason: "no value satisfies the schema"}
+	}
+	return g, nil
+}
+
+// An emitter writes the rules of a grammar.
+type emitter struct {
+	c     *compiler
+	rules []Rule
+	known map[*term]Node
+	names map[string]int // how often a rule name was asked for
+	ranks map[string]int // where in the schema a text comes first
+}
+
+// reserve makes a rule whose body comes later.
+func (e *emitter) reserve(name string) int {
+	n := e.names[name]
+	e.names[name]++
+	if n > 0 {
+		name += "-" + strconv.Itoa(n+1)
+	}
+	e.rules = append(e.rules, Rule{Name: name})
+	return len(e.rules) - 1
+}
+
+// value is the node of a term: a reference to its rule, or, for what nests no
+// further, the node itself.
+func (e *emitter) value(t *term, hint string) (Node, error) {
+	if n, ok := e.known[t]; ok {
+		return n, nil
+	}
+	if len(e.rules) > e.c.limits.Rules {
+		return nil, errRules
+	}
+	s, err := e.c.shapeOf(t)
+	if err != nil {
+		return nil, err
+	}
+	if !s.has(kindArray) && !s.has(kindObject) {
+		n, err := e.body(t, hint)
+		e.known[t] = n
+		return n, err
+	}
+	hint = ruleName(t, hint)
+	id := e.reserve(hint)
+	e.known[t] = Ref(id)
+	body, err := e.body(t, hint)
+	e.rules[id].Body = body
+	return Ref(id), err
+}
+
+// ruleName is a name that a reader of the schema recognizes.
+func ruleName(t *term, hint string) string {
+	if t.op == termAll {
+		return "value"
+	}
+	if s := t.schema; s != nil {
+		for _, prefix := range []string{"/$defs/", "/definitions/", "/components/schemas/"} {
+			if name, ok := strings.CutPrefix(s.path, prefix); ok && !strings.Contains(name, "/") {
+				return sanitize(name)
+			}
+		}
+	}
+	return hint
+}
+
+// sanitize makes a part of a rule name: letters, digits and hyphens, not long.
+func sanitize(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r < 128 && (hasRune(wordRunes, r) && r != '_') {
+			return r
+		}
+		return '-'
+	}, name)
+	if name = name[:min(len(name), 32)]; name == "" || name == "root" {
+		return "x"
+	}
+	return name
+}
+
+// body spells the values of all kinds. Errors name the schema that the term is
+// from.
+func (e *emitter) body(t *term, name string) (Node, error) {
+	s, err := e.c.shapeOf(t)
+	var alt []Node
+	if err == nil {
+		alt, err = e.scalars(s)
+	}
+	if err == nil {
+		for _, a := range s.arrays {
+			n, err := e.array(a, t, name)
+			if err != nil {
+				return nil, e.blame(err, t)
+			}
+			alt = append(alt, n)
+		}
+		var objects []Node
+		objects, err = e.objects(s.objects, t, name)
+		alt = append(alt, objects...)
+	}
+	return alternatives(alt...), e.blame(err, t)
+}
+
+func (e *emitter) blame(err error, t *term) error {
+	if s := t.origin(); s != nil {
+		return e.c.blame(err, s, "")
+	}
+	return err
+}
+
+// scalars spells what does not nest.
+func (e *emitter) scalars(s *shape) ([]Node, error) {
+	var alt []Node
+	for k, has := range s.basic {
+		if has {
+			alt = append(alt, Literal(kindNames[k]))
+		}
+	}
+	if s.has(kindNumber) {
+		d, err := spellNumbers(e.c.meter, s.numbers, e.c.limits.Product)
+		if err != nil {
+			return nil, err
+		}
+		alt = append(alt, lexeme(d))
+	}
+	for _, t := range s.strings {
+		n, err := e.text(t.tighten())
+		if err != nil {
+			return nil, err
+		}
+		alt = append(alt, n)
+	}
+	return alt, nil
+}
+
+// text spells strings. Bounds on the length of any characters are counted, with
+// others they become states.
+func (e *emitter) text(t text) (Node, error) {
+	if t.dfa.isAll() && (t.min > 0 || t.max != Unbounded) {
+		return sequence(Literal(`"`), Repeat{AnyChar(), t.min, t.max}, Literal(`"`)), nil
+	}
+	d, err := e.c.language([]text{t})
+	if err != nil {
+		return nil, err
+	}
+	return e.quoted(d)
+}
+
+// quoted spells the strings of a language, once for each.
+func (e *emitter) quoted(d *DFA) (Node, error) {
+	spelled := e.c.spelled[d]
+	if spelled == nil {
+		var err error
+		if spelled, err = spellStrings(e.c.meter, d, e.c.limits.Product); err != nil {
+			return nil, err
+		}
+		e.c.spelled[d] = spelled
+	}
+	return lexeme(spelled), nil
+}
+
+// lexeme is the node of a language: a literal if it has one text.
+func lexeme(d *DFA) Node {
+	if texts, ok := d.texts(1); ok && len(texts) == 1 {
+		return Literal(texts[0])
+	}
+	return d
+}
+
+// rankTexts notes the order in which texts come in the schema.
+func (e *emitter) rankTexts(v *value) {
+	note := func(text string) {
+		if _, ok := e.ranks[text]; !ok {
+			e.ranks[text] = len(e.ranks)
+		}
+	}
+	if v.kind == kindString {
+		note(v.text)
+	}
+	for i := range v.items {
+		e.rankTexts(&v.items[i])
+	}
+	for i := range v.members {
+		note(v.members[i].key)
+		e.rankTexts(&v.members[i].value)
+	}
+}

@@ -1,0 +1,385 @@
+package grammar
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+)
+
+var (
+	errOwed     = errors.New("asks for several members that only their values tell apart")
+	errFreeKeys = errors.New("asks for more members than it names, and a free name may come twice")
+)
+
+// maxObjectStates bounds the states of one object: keys times what is owed.
+const maxObjectStates = 20_000
+
+// maxNamed is how many free names are few enough to stand as declared ones.
+const maxNamed = 64
+
+// objects spells a union of objects. Of several that say in different ways what
+// a value may be, those that cannot be spelled are left out.
+func (e *emitter) objects(os []*object, t *term, name string) ([]Node, error) {
+	var alt []Node
+	var refused error
+	for _, o := range os {
+		settled, err := e.settle(o)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range settled {
+			n, err := e.object(s, t, name)
+			switch {
+			case errors.Is(err, errFreeKeys), errors.Is(err, errOwed):
+				refused = err
+			case err != nil:
+				return nil, err
+			default:
+				alt = append(alt, n)
+			}
+		}
+	}
+	if len(alt) == 0 {
+		return nil, refused
+	}
+	return alt, nil
+}
+
+// settle declares the names of classes that are finite, and lets what is owed
+// be paid by a declared key or by a free one.
+func (e *emitter) settle(o *object) ([]*object, error) {
+	n := *o
+	n.keys = slices.Clone(o.keys)
+	n.classes = nil
+	for _, cl := range o.classes {
+		names, ok := cl.dfa.texts(maxNamed)
+		if !ok {
+			n.classes = append(n.classes, cl)
+			continue
+		}
+		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(e.rank(a), e.rank(b)) })
+		for _, name := range names {
+			if n.find(name) < 0 {
+				n.keys = append(n.keys, key{name, cl.term, cl.evaluated})
+			}
+		}
+	}
+	var err error
+	if n.owed, err = e.distinctDebts(o.owed); err != nil {
+		return nil, err
+	}
+	out := []*object{&n}
+	for range n.owed {
+		var paid []*object
+		for _, p := range out {
+			more, err := e.pay(p)
+			if err != nil {
+				return nil, err
+			}
+			paid = append(paid, more...)
+		}
+		if out = paid; len(out) > e.c.limits.Branches {
+			return nil, errBranches
+		}
+	}
+	return out, nil
+}
+
+// distinctDebts leaves out what is owed where another debt pays it too.
+func (e *emitter) distinctDebts(owed []class) ([]class, error) {
+	var out []class
+	for i, a := range owed {
+		implied := false
+		for j, b := range owed {
+			if i == j || a.term != e.c.all && a.term != b.term {
+				continue
+			}
+			beyond, err := combine(e.c.meter, b.dfa, a.dfa, opMinus, e.c.limits.Product)
+			if err != nil {
+				return nil, err
+			}
+			same := a.term == b.term && a.dfa.equal(b.dfa)
+			implied = implied || beyond.isEmpty() && (!same || j < i)
+		}
+		if !implied {
+			out = append(out, a)
+		}
+	}
+	return out, nil
+}
+
+// rank is where in the schema a text comes first.
+func (e *emitter) rank(text string) int {
+	if r, ok := e.ranks[text]; ok {
+		return r
+	}
+	return len(e.ranks)
+}
+
+// pay takes the first owed member of the object: a declared key may be it, or
+// else it moves to the end of the list, to be paid by a free key.
+func (e *emitter) pay(o *object) ([]*object, error) {
+	debt, others := o.owed[0], o.owed[1:]
+	var out []*object
+	for i, k := range o.keys {
+		if !debt.dfa.match(k.name) {
+			continue
+		}
+		t := e.c.and(k.term, debt.term)
+		if t == e.c.none {
+			continue
+		}
+		p := *o
+		p.owed = others
+		p.keys = slices.Clone(o.keys)
+		p.keys[i].term = t
+		p.needs = allOf(o.needs, hasKey(k.name))
+		if p.needs != formulaFalse {
+			out = append(out, &p)
+		}
+	}
+	free, err := e.free(o)
+	if err != nil {
+		return nil, err
+	}
+	for _, cl := range free {
+		dfa, err := combine(e.c.meter, cl.dfa, debt.dfa, opAnd, e.c.limits.Product)
+		if err != nil {
+			return nil, err
+		}
+		if t := e.c.and(cl.term, debt.term); t != e.c.none && !dfa.isEmpty() {
+			p := *o
+			p.owed = append(slices.Clone(others), class{dfa: dfa, term: t})
+			out = append(out, &p)
+		}
+	}
+	return out, nil
+}
+
+// free is the object's classes without the names of its keys.
+func (e *emitter) free(o *object) ([]class, error) {
+	if len(o.classes) == 0 {
+		return nil, nil
+	}
+	undeclared, err := e.c.undeclared(o.keys)
+	if err != nil {
+		return nil, err
+	}
+	var out []class
+	for _, cl := range o.classes {
+		if cl.dfa, err = combine(e.c.meter, cl.dfa, undeclared, opAnd, e.c.limits.Product); err != nil {
+			return nil, err
+		}
+		if !cl.dfa.isEmpty() {
+			out = append(out, cl)
+		}
+	}
+	return out, nil
+}
+
+// object spells objects: the declared keys in order, then free ones.
+func (e *emitter) object(o *object, t *term, name string) (Node, error) {
+	if len(o.owed) > 1 {
+		return nil, errOwed
+	}
+	free, err := e.free(o)
+	if err != nil {
+		return nil, err
+	}
+	w := objectWriter{e: e, o: o, name: name, ids: map[objectKey]int{}, values: make([]Node, len(o.keys))}
+	if w.member, err = e.members(free, name); err != nil {
+		return nil, err
+	}
+	if len(o.owed) == 1 {
+		if w.owed, err = e.members(o.owed, name); err != nil {
+			return nil, err
+		}
+	}
+	w.id(objectState{needs: o.needs})
+	for i := 0; i < len(w.states); i++ {
+		if err := w.expand(i); err != nil {
+			return nil, err
+		}
+		if len(w.states) > maxObjectStates {
+			return nil, errRules
+		}
+	}
+	if w.refused && !e.c.strict {
+		err = e.relax(errFreeKeys, t, "minProperties")
+	} else if w.refused && !w.ends() {
+		err = errFreeKeys
+	}
+	if err != nil {
+		return nil, err
+	}
+	return sequence(Literal("{"), w.graph.node(e, name), Literal("}")), nil
+}
+
+// members spells one member of any of the classes, or is nil without classes.
+func (e *emitter) members(classes []class, name string) (Node, error) {
+	var alt []Node
+	for _, cl := range classes {
+		k, err := e.quoted(cl.dfa)
+		if err != nil {
+			return nil, err
+		}
+		v, err := e.value(cl.term, name+"-value")
+		if err != nil {
+			return nil, err
+		}
+		alt = append(alt, sequence(k, Literal(e.c.colon), v))
+	}
+	if alt == nil {
+		return nil, nil
+	}
+	return alternatives(alt...), nil
+}
+
+// An objectState is how far an object has come.
+type objectState struct {
+	next    int      // the declared key that is due
+	needs   *formula // of the keys from next on
+	count   int      // members so far, as far as a limit on them makes it matter
+	started bool     // there was a member
+}
+
+type objectKey struct {
+	next, count int
+	needs       string
+	started     bool
+}
+
+type objectWriter struct {
+	e       *emitter
+	o       *object
+	name    string
+	member  Node   // a free member, nil if there can be none
+	owed    Node   // the free member that must be there, nil if none must
+	values  []Node // of the declared keys, once they are needed
+	ids     map[objectKey]int
+	states  []objectState
+	graph   graph
+	refused bool // some way needs free keys that differ
+}
+
+func (w *objectWriter) id(s objectState) int {
+	key := objectKey{s.next, s.count, s.needs.key, s.started}
+	id, ok := w.ids[key]
+	if !ok {
+		id = len(w.states)
+		w.ids[key] = id
+		w.states = append(w.states, s)
+		w.graph = append(w.graph, graphState{})
+	}
+	return id
+}
+
+// counted is the count after one more member, no further than it matters.
+func (w *objectWriter) counted(n int) int {
+	limit := w.o.max
+	if limit == Unbounded {
+		limit = w.o.min
+	}
+	return min(n+1, limit)
+}
+
+func (w *objectWriter) expand(i int) error {
+	s := w.states[i]
+	if err := w.e.c.meter.spend(20); err != nil {
+		return err
+	}
+	if s.next == len(w.o.keys) {
+		w.graph[i].final = w.tail(s)
+		return nil
+	}
+	k := w.o.keys[s.next]
+	present, absent := s.needs.given(k.name, true), s.needs.given(k.name, false)
+	full := w.o.max != Unbounded && s.count >= w.o.max
+	if present != formulaFalse && k.term != w.e.c.none && !full {
+		label, err := w.declared(s)
+		if err != nil {
+			return err
+		}
+		to := w.id(objectState{s.next + 1, present, w.counted(s.count), true})
+		w.graph[i].edges = append(w.graph[i].edges, graphEdge{label, to})
+	}
+	if absent != formulaFalse {
+		to := w.id(objectState{s.next + 1, absent, s.count, s.started})
+		w.graph[i].edges = append(w.graph[i].edges, graphEdge{Seq{}, to})
+	}
+	return nil
+}
+
+// declared spells the member that is due.
+func (w *objectWriter) declared(s objectState) (Node, error) {
+	k := w.o.keys[s.next]
+	if w.values[s.next] == nil {
+		v, err := w.e.value(k.term, w.name+"-"+sanitize(k.name))
+		if err != nil {
+			return nil, err
+		}
+		w.values[s.next] = v
+	}
+	text := quote(k.name) + w.e.c.colon
+	if s.started {
+		text = w.e.c.comma + text
+	}
+	return sequence(Literal(text), w.values[s.next]), nil
+}
+
+// tail spells the free members, or is nil where the object cannot end so.
+func (w *objectWriter) tail(s objectState) Node {
+	if s.needs != formulaTrue {
+		return nil
+	}
+	least, most := max(w.o.min-s.count, 0), w.o.max
+	if most != Unbounded {
+		most -= s.count
+	}
+	if w.owed != nil {
+		least = max(least, 1)
+	}
+	switch {
+	case w.member == nil && w.owed == nil && least > 0, most != Unbounded && most < least:
+		return nil
+	case w.member == nil && w.owed == nil:
+		return Seq{}
+	case least > 1 && w.e.c.strict:
+		// A free name may come twice, which parsers count once.
+		w.refused = true
+		return nil
+	case least > 1:
+		w.refused = true
+	}
+	return w.free(s.started, least, most)
+}
+
+// ends tells whether there is a way to the end of the object.
+func (w *objectWriter) ends() bool {
+	return slices.ContainsFunc(w.graph, func(s graphState) bool { return s.final != nil })
+}
+
+func (w *objectWriter) free(started bool, least, most int) Node {
+	comma := Literal(w.e.c.comma)
+	fewer := func(n int) int {
+		if most == Unbounded {
+			return Unbounded
+		}
+		return most - n
+	}
+	switch {
+	case w.owed != nil && started:
+		return sequence(repeated(sequence(comma, w.member), least-1, fewer(1)), comma, w.owed)
+	case w.owed != nil:
+		return sequence(repeated(sequence(w.member, comma), least-1, fewer(1)), w.owed)
+	case started:
+		return repeated(sequence(comma, w.member), least, most)
+	case most == 0:
+		return Seq{}
+	}
+	n := sequence(w.member, repeated(sequence(comma, w.member), max(least-1, 0), fewer(1)))
+	if least == 0 {
+		n = optional(n)
+	}
+	return n
+}

@@ -1,0 +1,87 @@
+package grammar
+
+import "sync"
+
+// A format is the language of a format name of JSON Schema.
+type format struct {
+	pattern string // of the whole text; empty where no pattern is known
+	// exact tells that the pattern is the format. Others leave texts out.
+	exact    bool
+	language func() *DFA
+}
+
+const (
+	// Host names of up to six labels of up to 41 characters stay below 253. A
+	// double hyphen is left out: it is reserved in places.
+	labelFormat    = `[A-Za-z0-9](?:-?[A-Za-z0-9]){0,20}`
+	hostnameFormat = `(?:` + labelFormat + `\.){0,5}` + labelFormat
+	octetFormat    = `(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)`
+	ipv4Format     = `(?:` + octetFormat + `\.){3}` + octetFormat
+
+	leapYears  = `(?:(?:\d\d(?:0[48]|[2468][048]|[13579][26]))|(?:[02468][048]|[13579][26])00)`
+	dateFormat = `(?:\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8]))|` +
+		leapYears + `-02-29)`
+	hoursFormat = `(?:[01]\d|2[0-3]):[0-5]\d`
+	// A second of 60 is left out: it is valid on some days only.
+	timeFormat = hoursFormat + `:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-]` + hoursFormat + `)`
+
+	// RFC 5321 with a dot-string of up to 64 characters before the @.
+	emailFormat = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-](?:\\.?[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]){0,31}@" + hostnameFormat
+
+	h16Format  = `[0-9A-Fa-f]{1,4}`
+	ls32Format = `(?:` + h16Format + `:` + h16Format + `|` + ipv4Format + `)`
+
+	pathChar  = `(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})`
+	pathTail  = `(?:/` + pathChar + `*)*`
+	queryTail = `(?:\?(?:` + pathChar + `|[/?])*)?(?:#(?:` + pathChar + `|[/?])*)?`
+	authority = `//` + hostnameFormat + `(?::\d{1,4})?` + pathTail
+	uriFormat = `[A-Za-z][A-Za-z0-9+.-]*:(?:` + authority + `|/?` + pathChar + `+` + pathTail + `)` + queryTail
+	// A relative reference whose first segment has no colon.
+	relativeFormat = `(?:` + authority + `|/(?:` + pathChar + `+` + pathTail + `)?|(?:[A-Za-z0-9._~!$&'()*+,;=@-]|%[0-9A-Fa-f]{2})+` + pathTail + `|)` + queryTail
+	referFormat    = uriFormat + `|` + relativeFormat
+
+	pointerFormat = `(?:/(?:[^/~]|~[01])*)*`
+)
+
+// ipv6Format is the nine forms of RFC 4291, by how many groups stand before ::.
+const ipv6Format = `(?:` + h16Format + `:){6}` + ls32Format +
+	`|::(?:` + h16Format + `:){5}` + ls32Format +
+	`|(?:` + h16Format + `)?::(?:` + h16Format + `:){4}` + ls32Format +
+	`|(?:(?:` + h16Format + `:){0,1}` + h16Format + `)?::(?:` + h16Format + `:){3}` + ls32Format +
+	`|(?:(?:` + h16Format + `:){0,2}` + h16Format + `)?::(?:` + h16Format + `:){2}` + ls32Format +
+	`|(?:(?:` + h16Format + `:){0,3}` + h16Format + `)?::` + h16Format + `:` + ls32Format +
+	`|(?:(?:` + h16Format + `:){0,4}` + h16Format + `)?::` + ls32Format +
+	`|(?:(?:` + h16Format + `:){0,5}` + h16Format + `)?::` + h16Format +
+	`|(?:(?:` + h16Format + `:){0,6}` + h16Format + `)?::`
+
+// durationFormat is RFC 3339, appendix A: units in order, without gaps.
+const durationFormat = `P(?:\d+W|(?:\d+D|\d+M(?:\d+D)?|\d+Y(?:\d+M(?:\d+D)?)?)(?:T` + durationTime + `)?|T` + durationTime + `)`
+const durationTime = `(?:\d+S|\d+M(?:\d+S)?|\d+H(?:\d+M(?:\d+S)?)?)`
+
+var formats = func() map[string]*format {
+	m := map[string]*format{
+		"date":                  {pattern: dateFormat, exact: true},
+		"time":                  {pattern: timeFormat},
+		"date-time":             {pattern: dateFormat + "T" + timeFormat},
+		"duration":              {pattern: durationFormat, exact: true},
+		"email":                 {pattern: emailFormat},
+		"idn-email":             {pattern: emailFormat},
+		"hostname":              {pattern: hostnameFormat},
+		"idn-hostname":          {pattern: hostnameFormat},
+		"ipv4":                  {pattern: ipv4Format, exact: true},
+		"ipv6":                  {pattern: ipv6Format, exact: true},
+		"uuid":                  {pattern: `[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}`, exact: true},
+		"uri":                   {pattern: uriFormat},
+		"iri":                   {pattern: uriFormat},
+		"uri-reference":         {pattern: referFormat},
+		"iri-reference":         {pattern: referFormat},
+		"uri-template":          {pattern: `(?:` + pathChar + `|[/?#]|\{[A-Za-z0-9_]+(?:,[A-Za-z0-9_]+)*\})*`},
+		"json-pointer":          {pattern: pointerFormat, exact: true},
+		"relative-json-pointer": {pattern: `(?:0|[1-9]\d*)(?:#|` + pointerFormat + `)`, exact: true},
+		"regex":                 {},
+	}
+	for _, f := range m {
+		f.language = sync.OnceValue(func() *DFA { return compileLexeme(f.pattern) })
+	}
+	return m
+}()

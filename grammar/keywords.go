@@ -1,0 +1,205 @@
+package grammar
+
+import (
+	"slices"
+	"strconv"
+)
+
+// schemaShape is the values that a schema admits.
+func (c *compiler) schemaShape(t *term) (*shape, error) {
+	s := t.schema
+	b := &shaper{c: c, t: t, s: s, acc: c.full()}
+	if s.res.draft <= draft7 && s.get("$ref") != nil { // old drafts ignore what stands beside it
+		err := b.apply("$ref", b.ref)
+		return b.acc, err
+	}
+	for _, step := range b.steps() {
+		if step.keyword != "" && s.get(step.keyword) == nil {
+			continue
+		}
+		if err := b.apply(step.keyword, step.do); err != nil {
+			return nil, err
+		}
+	}
+	return b.acc, nil
+}
+
+// A shaper narrows acc to the values of a schema, keyword by keyword.
+type shaper struct {
+	c   *compiler
+	t   *term
+	s   *schema
+	acc *shape
+}
+
+// A step narrows a shape by a keyword. Without a keyword it is always done.
+type step struct {
+	keyword string
+	do      func(*value) error
+}
+
+// steps are all steps in the order in which they are done. Keywords that are not
+// here are annotations, or read by those that are.
+func (b *shaper) steps() []step {
+	return []step{
+		{"type", b.types}, {"", b.numbers}, {"", b.strings}, {"", b.array}, {"", b.object},
+		{"enum", b.enum}, {"const", b.constant},
+		{"$ref", b.ref}, {"$dynamicRef", b.dynamicRef}, {"$recursiveRef", b.recursiveRef},
+		{"allOf", b.allOf}, {"dependentSchemas", b.dependentSchemas}, {"dependencies", b.dependencies},
+		{"not", b.not}, {"if", b.condition}, {"oneOf", b.oneOf}, {"anyOf", b.anyOf},
+		{"unevaluatedItems", b.unevaluatedItems}, {"unevaluatedProperties", b.unevaluatedProperties},
+	}
+}
+
+// apply does one step. A keyword that cannot be enforced leaves acc as it was
+// where best effort is enough.
+func (b *shaper) apply(keyword string, do func(*value) error) error {
+	before := b.acc
+	var v *value
+	if keyword != "" {
+		v = b.s.get(keyword)
+	}
+	err := do(v)
+	if err == nil {
+		return nil
+	}
+	if err := b.c.relax(err, b.s, keyword); err != nil {
+		return err
+	}
+	b.acc = b.loosened(before)
+	return nil
+}
+
+// loosened is the shape, marked as having too much.
+func (b *shaper) loosened(s *shape) *shape {
+	out := *s
+	for k := range kind(kinds) {
+		out.more.addIf(s.has(k), k)
+	}
+	return &out
+}
+
+// narrow intersects acc with a shape.
+func (b *shaper) narrow(s *shape, err error) error {
+	if err == nil {
+		s, err = b.c.intersect(b.acc, s)
+	}
+	if err == nil {
+		b.acc = s
+	}
+	return err
+}
+
+// narrowTo intersects acc with a term.
+func (b *shaper) narrowTo(t *term) error { return b.narrow(b.c.shapeWithin(t, b.acc)) }
+
+var typeKinds = map[string]kindSet{
+	"null": kindNull.set(), "boolean": kindFalse.set() | kindTrue.set(), "number": kindNumber.set(),
+	"integer": kindNumber.set(), "string": kindString.set(), "array": kindArray.set(), "object": kindObject.set(),
+}
+
+func (b *shaper) types(v *value) error {
+	names, err := b.typeNames(v)
+	if err != nil {
+		return err
+	}
+	var set kindSet
+	for _, name := range names {
+		set |= typeKinds[name]
+	}
+	if n := b.s.get("nullable"); n != nil && n.kind == kindTrue && !b.c.doc.dialect {
+		set.add(kindNull) // OpenAPI 3.0
+	}
+	b.acc.keep(set)
+	if slices.Contains(names, "integer") && !slices.Contains(names, "number") {
+		b.acc.numbers = integers()
+	}
+	return nil
+}
+
+// typeNames is the type keyword as a list.
+func (b *shaper) typeNames(v *value) ([]string, error) {
+	var names []string
+	switch {
+	case v == nil:
+		return nil, nil
+	case v.kind == kindString:
+		names = []string{v.text}
+	case v.kind == kindArray:
+		for _, item := range v.items {
+			names = append(names, item.text)
+		}
+	}
+	for _, name := range names {
+		if _, ok := typeKinds[name]; !ok {
+			return nil, b.s.invalid("type", "is no type: "+strconv.Quote(name))
+		}
+	}
+	if len(names) == 0 {
+		return nil, b.s.invalid("type", "must be the name of a type or a list of such")
+	}
+	return names, nil
+}
+
+func (b *shaper) enum(v *value) error {
+	if v.kind != kindArray {
+		return b.s.invalid("enum", "must be an array")
+	}
+	values := make([]*value, len(v.items))
+	for i := range v.items {
+		values[i] = &v.items[i]
+	}
+	return b.narrow(b.c.valueShape(values))
+}
+
+func (b *shaper) constant(v *value) error { return b.narrow(b.c.valueShape([]*value{v})) }
+
+func (b *shaper) ref(*value) error {
+	target, _, err := b.c.doc.resolve(b.s, "$ref")
+	if err != nil {
+		return err
+	}
+	return b.narrowTo(b.c.schemaTerm(target, b.t.scope))
+}
+
+func (b *shaper) dynamicRef(*value) error {
+	target, anchor, err := b.c.doc.resolve(b.s, "$dynamicRef")
+	if err != nil {
+		return err
+	}
+	if anchor != "" && target.res.dynamic[anchor] == target {
+		target = b.outermost(anchor, target)
+	}
+	return b.narrowTo(b.c.schemaTerm(target, b.t.scope))
+}
+
+func (b *shaper) recursiveRef(*value) error {
+	target, _, err := b.c.doc.resolve(b.s, "$recursiveRef")
+	if err != nil {
+		return err
+	}
+	if target.res.dynamic[recursiveAnchor] == target {
+		target = b.outermost(recursiveAnchor, target)
+	}
+	return b.narrowTo(b.c.schemaTerm(target, b.t.scope))
+}
+
+// outermost is the schema that the dynamic scope has for an anchor.
+func (b *shaper) outermost(anchor string, initial *schema) *schema {
+	if s := b.t.scope.anchors[anchor]; s != nil {
+		return s
+	}
+	return initial
+}
+
+// subterms are the terms of a keyword that lists schemas.
+func (b *shaper) subterms(keyword string, v *value) ([]*term, error) {
+	if len(v.items) == 0 {
+		return nil, b.s.invalid(keyword, "must have at least one schema")
+	}
+	terms := make([]*term, len(v.items))
+	for i := range v.items {
+		terms[i] = b.c.child(b.t, &v.items[i])
+	}
+	return terms, nil
+}

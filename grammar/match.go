@@ -1,0 +1,247 @@
+package grammar
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Match tells whether the grammar has the text. It is the reference that token
+// masks are checked against: plain recursion, without any cleverness.
+func (g *Grammar) Match(text []byte) bool { return g.Check(text) == nil }
+
+// Check is nil for a text that the grammar has, or says where the text leaves
+// it, as a *Mismatch. Tokens never match: they are not text.
+func (g *Grammar) Check(text []byte) error {
+	m := matcher{g: g, text: text, ends: map[matchKey][]int{}, far: -1}
+	ends := m.match(Ref(0), []int{0})
+	if len(ends) > 0 && ends[len(ends)-1] == len(text) {
+		return nil
+	}
+	if len(ends) > 0 && ends[len(ends)-1] >= m.far {
+		m.far, m.expected = ends[len(ends)-1], append(m.expectedAt(ends[len(ends)-1]), "the end")
+	}
+	slices.Sort(m.expected)
+	return &Mismatch{Offset: m.far, Expected: slices.Compact(m.expected)}
+}
+
+// A Mismatch says where a text leaves a grammar. Text[:Offset] is the longest
+// beginning that some text of the grammar has.
+type Mismatch struct {
+	Offset   int
+	Expected []string // what could stand there, for people to read
+}
+
+func (e *Mismatch) Error() string {
+	return fmt.Sprintf("byte %d: expected %s", e.Offset, strings.Join(e.Expected, " or "))
+}
+
+type matchKey struct {
+	rule  Ref
+	start int
+}
+
+// A matcher works with sets of offsets, sorted: match gives all ends of a node
+// for all its starts.
+type matcher struct {
+	g        *Grammar
+	text     []byte
+	ends     map[matchKey][]int
+	far      int // the last offset at which something did not match
+	expected []string
+}
+
+func (m *matcher) match(n Node, starts []int) []int {
+	if len(starts) == 0 {
+		return nil
+	}
+	switch n := n.(type) {
+	case Ref:
+		return m.union(starts, func(start int) []int { return m.rule(n, start) })
+	case Seq:
+		for _, p := range n {
+			starts = m.match(p, starts)
+		}
+		return starts
+	case Alt:
+		var ends []int
+		for _, p := range n {
+			ends = append(ends, m.match(p, starts)...)
+		}
+		return sortedSet(ends)
+	case Repeat:
+		return m.repeat(n, starts)
+	case Bag:
+		return m.bag(n, starts)
+	}
+	return m.union(starts, func(start int) []int { return m.terminal(n, start) })
+}
+
+func (m *matcher) union(starts []int, ends func(int) []int) []int {
+	var out []int
+	for _, start := range starts {
+		out = append(out, ends(start)...)
+	}
+	return sortedSet(out)
+}
+
+func sortedSet(s []int) []int {
+	slices.Sort(s)
+	return slices.Compact(s)
+}
+
+func (m *matcher) rule(ref Ref, start int) []int {
+	key := matchKey{ref, start}
+	ends, ok := m.ends[key]
+	if !ok {
+		ends = m.match(m.g.Rules[ref].Body, []int{start})
+		m.ends[key] = ends
+	}
+	return slices.Clone(ends)
+}
+
+func (m *matcher) repeat(r Repeat, starts []int) []int {
+	var out []int
+	if r.Min == 0 {
+		out = slices.Clone(starts)
+	}
+	seen := map[int]bool{}
+	for n := 1; (r.Max == Unbounded || n <= r.Max) && len(starts) > 0; n++ {
+		before := starts
+		starts = m.match(r.Body, starts)
+		if n < r.Min {
+			if slices.Equal(starts, before) {
+				n = r.Min - 1 // the body can be empty: more rounds change nothing
+			}
+			continue
+		}
+		// An offset that was an end before leads to nothing new.
+		starts = slices.DeleteFunc(slices.Clone(starts), func(s int) bool { return seen[s] })
+		for _, s := range starts {
+			seen[s] = true
+		}
+		out = append(out, starts...)
+	}
+	return sortedSet(out)
+}
+
+// bag tries the items in every order, with the set of used ones.
+func (m *matcher) bag(b Bag, starts []int) []int {
+	type place struct {
+		offset int
+		used   uint64
+	}
+	var required uint64
+	for i, item := range b.Items {
+		if item.Required {
+			required |= 1 << i
+		}
+	}
+	todo, seen, out := []place{}, map[place]bool{}, []int(nil)
+	for _, s := range starts {
+		todo = append(todo, place{s, 0})
+	}
+	for n := 0; len(todo) > 0 && (b.Max == Unbounded || n <= b.Max); n++ {
+		var next []place
+		for _, p := range todo {
+			if n >= b.Min && p.used&required == required {
+				out = append(out, p.offset)
+			}
+			after := []int{p.offset}
+			if n > 0 {
+				after = m.match(b.Sep, after)
+			}
+			for i, item := range b.Items {
+				if p.used&(1<<i) != 0 {
+					continue
+				}
+				for _, end := range m.match(item.Body, after) {
+					if q := (place{end, p.used | 1<<i}); !seen[q] {
+						seen[q] = true
+						next = append(next, q)
+					}
+				}
+			}
+		}
+		todo = next
+	}
+	return sortedSet(out)
+}
+
+// terminal gives the ends of what is plain text, and notes how far it came.
+func (m *matcher) terminal(n Node, start int) []int {
+	text := m.text[start:]
+	switch n := n.(type) {
+	case Literal:
+		if strings.HasPrefix(string(text), string(n)) {
+			return []int{start + len(n)}
+		}
+		same := 0
+		for same < len(text) && same < len(n) && text[same] == n[same] {
+			same++
+		}
+		m.miss(start+same, func() string { return fmt.Sprintf("%q", string(n)[same:]) })
+	case Class:
+		if r, size := utf8.DecodeRune(text); size > 0 && (r != utf8.RuneError || size > 1) && hasRune(n, r) {
+			return []int{start + size}
+		}
+		m.miss(start, n.String)
+	case *DFA:
+		return m.lexeme(n, start)
+	case Token:
+		m.miss(start, func() string { return "the token " + n.Text })
+	}
+	return nil
+}
+
+func (m *matcher) lexeme(d *DFA, start int) []int {
+	var ends []int
+	state, offset := int32(0), start
+	for {
+		if d.States[state].Accept {
+			ends = append(ends, offset)
+		}
+		r, size := utf8.DecodeRune(m.text[offset:])
+		if r == utf8.RuneError && size == 1 {
+			r = -1 // not UTF-8
+		}
+		next := int32(-1)
+		if size > 0 {
+			next = d.next(state, r)
+		}
+		if next < 0 {
+			if edges := d.States[state].Edges; len(edges) > 0 {
+				m.miss(offset, edgeRunes(edges).String)
+			}
+			return ends
+		}
+		state, offset = next, offset+size
+	}
+}
+
+// edgeRunes is the code points that lead on.
+func edgeRunes(edges []Edge) Class {
+	var set runeSet
+	for _, e := range edges {
+		set = append(set, Range{e.Lo, e.Hi})
+	}
+	return Class(normalizeRunes(set))
+}
+
+func (m *matcher) miss(offset int, expected func() string) {
+	if offset > m.far {
+		m.far, m.expected = offset, nil
+	}
+	if offset == m.far {
+		m.expected = append(m.expected, expected())
+	}
+}
+
+// expectedAt is what was missed at an offset.
+func (m *matcher) expectedAt(offset int) []string {
+	if offset == m.far {
+		return m.expected
+	}
+	return nil
+}

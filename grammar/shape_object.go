@@ -1,0 +1,179 @@
+package grammar
+
+import "slices"
+
+// find is the index of a key, or -1.
+func (o *object) find(name string) int {
+	return slices.IndexFunc(o.keys, func(k key) bool { return k.name == name })
+}
+
+// at is what a key, declared or not, is to hold.
+func (o *object) at(c *compiler, name string) key {
+	if i := o.find(name); i >= 0 {
+		return o.keys[i]
+	}
+	for _, cl := range o.classes {
+		if cl.dfa.match(name) {
+			return key{name, cl.term, cl.evaluated}
+		}
+	}
+	return key{name: name, term: c.none}
+}
+
+// unite is the object that stands for both, or nil. Objects that differ in
+// nothing but which keys they need are one.
+func (o *object) unite(p *object) *object {
+	same := o.min == p.min && o.max == p.max && slices.Equal(o.keys, p.keys) &&
+		slices.Equal(o.classes, p.classes) && slices.Equal(o.owed, p.owed)
+	if !same {
+		return nil
+	}
+	out := *o
+	out.needs = anyOf(o.needs, p.needs)
+	return &out
+}
+
+// intersectObjects is the objects in both, or nil if there are plainly none.
+func (c *compiler) intersectObjects(a, b *object) (*object, error) {
+	out := &object{
+		min:   max(a.min, b.min),
+		max:   minBound(a.max, b.max),
+		needs: allOf(a.needs, b.needs),
+		owed:  slices.Concat(a.owed, b.owed),
+	}
+	for _, k := range a.keys {
+		out.keys = append(out.keys, c.bothKeys(k, b.at(c, k.name)))
+	}
+	for _, k := range b.keys {
+		if a.find(k.name) < 0 {
+			out.keys = append(out.keys, c.bothKeys(a.at(c, k.name), k))
+		}
+	}
+	if err := c.meter.spend(10 + 10*len(out.keys)); err != nil {
+		return nil, err
+	}
+	if err := c.intersectClasses(out, a.classes, b.classes); err != nil {
+		return nil, err
+	}
+	for _, k := range out.keys {
+		if k.term == c.none {
+			out.needs = out.needs.given(k.name, false)
+		}
+	}
+	if out.needs == formulaFalse || out.max != Unbounded && out.min > out.max {
+		return nil, nil
+	}
+	return out, nil
+}
+
+func (c *compiler) bothKeys(a, b key) key {
+	return key{a.name, c.and(a.term, b.term), a.evaluated || b.evaluated}
+}
+
+func (c *compiler) intersectClasses(out *object, as, bs []class) error {
+	for _, a := range as {
+		for _, b := range bs {
+			dfa, err := combine(c.meter, a.dfa, b.dfa, opAnd, c.limits.Product)
+			if err != nil {
+				return err
+			}
+			term := c.and(a.term, b.term)
+			if dfa.isEmpty() || term == c.none {
+				continue
+			}
+			out.classes = append(out.classes, class{dfa, term, a.evaluated || b.evaluated})
+			if len(out.classes) > c.limits.Branches {
+				return errBranches
+			}
+		}
+	}
+	return nil
+}
+
+// complementObject is the objects that are not as o says: with the wrong keys,
+// too few or too many of them, or with a member that is not as it should be.
+func (c *compiler) complementObject(o *object) ([]*object, error) {
+	var out []*object
+	add := func(change func(*object)) {
+		p := c.anyObject()
+		change(p)
+		out = append(out, p)
+	}
+	if o.needs != formulaTrue {
+		add(func(p *object) {
+			p.needs = o.needs.negate()
+			p.needs.names(func(name string) {
+				if p.find(name) < 0 {
+					p.keys = append(p.keys, key{name: name, term: c.all})
+				}
+			})
+		})
+	}
+	if o.min > 0 {
+		add(func(p *object) { p.max = o.min - 1 })
+	}
+	if o.max != Unbounded {
+		add(func(p *object) { p.min = o.max + 1 })
+	}
+	for _, k := range o.keys {
+		if k.term != c.all {
+			add(func(p *object) {
+				p.keys = []key{{name: k.name, term: c.not(k.term)}}
+				p.needs = hasKey(k.name)
+			})
+		}
+	}
+	wrong, err := c.wrongMembers(o)
+	for _, cl := range wrong {
+		add(func(p *object) { p.owed = []class{cl} })
+	}
+	for _, cl := range o.owed {
+		others, err := combine(c.meter, allTexts, cl.dfa, opMinus, c.limits.Product)
+		if err != nil {
+			return nil, err
+		}
+		add(func(p *object) {
+			p.classes = []class{{dfa: cl.dfa, term: c.not(cl.term)}, {dfa: others, term: c.all}}
+		})
+	}
+	return out, err
+}
+
+// wrongMembers is, for the keys that o does not declare, which values they may
+// not have.
+func (c *compiler) wrongMembers(o *object) ([]class, error) {
+	var out []class
+	others, err := c.undeclared(o.keys)
+	if err != nil {
+		return nil, err
+	}
+	for _, cl := range o.classes {
+		free, err := combine(c.meter, others, cl.dfa, opAnd, c.limits.Product)
+		if err != nil {
+			return nil, err
+		}
+		if cl.term != c.all && !free.isEmpty() {
+			out = append(out, class{dfa: free, term: c.not(cl.term)})
+		}
+		if others, err = combine(c.meter, others, cl.dfa, opMinus, c.limits.Product); err != nil {
+			return nil, err
+		}
+	}
+	if !others.isEmpty() {
+		out = append(out, class{dfa: others, term: c.all})
+	}
+	return out, nil
+}
+
+// undeclared is the language of the names that are not among the keys.
+func (c *compiler) undeclared(keys []key) (*DFA, error) {
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		names[i] = k.name
+	}
+	declared, err := trie(c.meter, names, c.limits.Product)
+	if err != nil {
+		return nil, err
+	}
+	return combine(c.meter, allTexts, declared, opMinus, c.limits.Product)
+}

@@ -1,0 +1,126 @@
+package grammar
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files and baselines")
+
+// suiteEnv names a file with the tests of JSON-Schema-Test-Suite
+// (github.com/json-schema-org/JSON-Schema-Test-Suite, commit
+// 44401e0c046704b476ec9d2e2fccdaee618f259d), a schema a line:
+// {"id": …, "schema": …, "tests": [{"data": …, "valid": bool}]}.
+const suiteEnv = "B3INFER_JSON_SCHEMA_SUITE"
+
+type suiteCase struct {
+	ID     string
+	Schema json.RawMessage
+	Tests  []struct {
+		Data  json.RawMessage
+		Valid bool
+	}
+}
+
+// TestSuite scores the suite against a baseline that may only improve: each
+// schema is exact (all valid instances and no invalid one), sound (no invalid
+// one) or refused. No invalid instance is ever accepted.
+func TestSuite(t *testing.T) {
+	path := os.Getenv(suiteEnv)
+	if path == "" {
+		t.Skipf("%s is not set: no suite to score", suiteEnv)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var results []string
+	count := map[string]int{}
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<24)
+	for lines.Scan() {
+		var c suiteCase
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			t.Fatal(err)
+		}
+		result := scoreCase(t, c)
+		results = append(results, c.ID+" "+result)
+		draft, _, _ := strings.Cut(c.ID, "/")
+		count[draft+" "+result]++
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	t.Log(count)
+	compareBaseline(t, filepath.Join("testdata", "suite-baseline.txt"), results)
+}
+
+func scoreCase(t *testing.T, c suiteCase) string {
+	g, err := FromSchema(c.Schema, Options{Strict: true})
+	if err != nil {
+		var u *Unenforceable
+		var i *InvalidSchema
+		if !errors.As(err, &u) && !errors.As(err, &i) {
+			t.Errorf("%s: %T: %v", c.ID, err, err)
+		}
+		if testing.Verbose() {
+			t.Logf("%s refused: %v: %.300s", c.ID, err, c.Schema)
+		}
+		return "refused"
+	}
+	result := "exact"
+	for _, test := range c.Tests {
+		text, err := Compact(test.Data)
+		if err != nil {
+			t.Fatalf("%s: %v", c.ID, err)
+		}
+		err = g.Check(text)
+		if err == nil && !test.Valid {
+			t.Errorf("%s accepts %s under %s", c.ID, text, c.Schema)
+			return "unsound"
+		}
+		if err != nil && test.Valid {
+			if testing.Verbose() {
+				t.Logf("%s misses %s (%v) under %.300s", c.ID, text, err, c.Schema)
+			}
+			result = "sound"
+		}
+	}
+	return result
+}
+
+// compareBaseline fails where a result is worse than the one on file.
+func compareBaseline(t *testing.T, path string, results []string) {
+	if *update {
+		if err := os.WriteFile(path, []byte(strings.Join(results, "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rank := map[string]int{"refused": 1, "sound": 2, "exact": 3}
+	got := map[string]int{}
+	for _, line := range results {
+		id, result, _ := strings.Cut(line, " ")
+		got[id] = rank[result]
+	}
+	for line := range strings.Lines(string(text)) {
+		id, want, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if got[id] < rank[want] {
+			t.Errorf("%s was %s and is now worse", id, want)
+		}
+		if got[id] > rank[want] {
+			fmt.Printf("%s is better than %s: run with -update\n", id, want)
+		}
+	}
+}
