@@ -1,7 +1,6 @@
 package llamatest
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -14,6 +13,7 @@ import (
 type sampler struct {
 	logits     []float32
 	model      []float32 // the logits that logprobs are of
+	keys       []uint64  // what candidates are sorted by
 	candidates []candidate
 	seen       []uint32 // the round in which a token was listed last
 	round      uint32
@@ -28,6 +28,7 @@ func newSampler(vocabulary int) *sampler {
 	return &sampler{
 		logits:     make([]float32, vocabulary),
 		model:      make([]float32, vocabulary),
+		keys:       make([]uint64, 0, vocabulary),
 		candidates: make([]candidate, 0, vocabulary),
 		seen:       make([]uint32, vocabulary),
 	}
@@ -157,15 +158,27 @@ func (s *sampler) logprobs(row *llama.SampleRow, out *llama.Sampled) {
 // rank makes the allowed tokens candidates, the likeliest first, and of equals
 // the one of the lower id.
 func (s *sampler) rank(logits []float32) {
-	s.candidates = s.candidates[:0]
+	s.keys = s.keys[:0]
 	for t, x := range logits {
 		if x > banned {
-			s.candidates = append(s.candidates, candidate{llama.Token(t), float64(x)})
+			s.keys = append(s.keys, uint64(falling(x))<<32|uint64(t))
 		}
 	}
-	slices.SortFunc(s.candidates, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.x, a.x), cmp.Compare(a.token, b.token))
-	})
+	slices.Sort(s.keys)
+	s.candidates = s.candidates[:0]
+	for _, key := range s.keys {
+		t := llama.Token(uint32(key))
+		s.candidates = append(s.candidates, candidate{t, float64(logits[t])})
+	}
+}
+
+// falling is a number that is the smaller the larger x is.
+func falling(x float32) uint32 {
+	bits := math.Float32bits(x)
+	if bits>>31 == 0 {
+		return ^(bits | 1<<31)
+	}
+	return bits
 }
 
 func likeliest(logits []float32) llama.Token {
