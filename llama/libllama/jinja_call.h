@@ -1,0 +1,39 @@
+// Filters, and methods of strings.
+#pragma once
+
+#include "jinja_exact.h"
+
+namespace b3 {
+
+// Arguments are what stands in the parentheses of a call.
+struct arguments {
+    std::vector<value>                         positional;
+    std::vector<std::pair<std::string, value>> named;
+
+    // get is an argument by place or name; undefined when it is not given.
+    value get(size_t place, const char * name) const;
+    bool  given(size_t place, const char * name) const { return !get(place, name)->is_undefined(); }
+};
+
+arguments evaluate(const jinja::statements & expressions, jinja::context & ctx);
+
+// call_builtin calls one of the engine's own functions.
+value call_builtin(const jinja::func_handler & function, const std::string & name, jinja::context & ctx, const value * self, const arguments & args);
+
+// apply_filter is {{ self|name(args) }}.
+value apply_filter(const std::string & name, jinja::context & ctx, const value & self, const arguments & args);
+
+// call_method calls self.name(args) if self is a string with such a method.
+bool call_method(const std::string & name, const value & self, const arguments & args, value & result);
+
+// items_of is what a loop over v goes through.
+std::vector<value> items_of(const value & v);
+
+// note keeps the books by which the engine learns what a template looks at
+// (jinja::caps_get): that it used a value, and how.
+void note(jinja::context & ctx, const value & used, const std::string & how);
+
+// member is self.name: a method, a member, or undefined.
+value member(const value & self, const std::string & name);
+
+}  // namespace b3

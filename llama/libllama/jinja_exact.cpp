@@ -1,0 +1,195 @@
+#include "jinja_exact.h"
+
+#include "jinja_node.h"
+
+namespace b3 {
+
+//
+// Rewriting
+//
+
+static void rewrite(statement_ptr & s);
+
+static void rewrite_all(statements & all) {
+    for (auto & s : all) {
+        rewrite(s);
+    }
+}
+
+// rewrite_body does so for statements, among which expressions print.
+static void rewrite_body(statements & body) {
+    for (auto & s : body) {
+        const bool prints = jinja::is_stmt<jinja::expression>(s) && !jinja::is_stmt<jinja::string_literal>(s);
+        rewrite(s);
+        if (prints) {
+            s = std::make_unique<print_node>(std::move(s));
+        }
+    }
+}
+
+// rewrite_arguments does so for a filter or test: its name stays, which the
+// engine and our nodes read.
+static void rewrite_arguments(statement_ptr & s) {
+    if (auto * call = jinja::cast_stmt<jinja::call_expression>(s)) {
+        rewrite_all(call->args);
+    }
+}
+
+// put replaces a node by ours, made from it, after the children.
+template <typename ours, typename theirs> static void put(statement_ptr & s, theirs * node) {
+    s = std::make_unique<ours>(std::move(*node));
+}
+
+static bool rewrite_statement(statement_ptr & s) {
+    if (auto * n = jinja::cast_stmt<jinja::if_statement>(s)) {
+        rewrite(n->test);
+        rewrite_body(n->body);
+        rewrite_body(n->alternate);
+        put<if_node>(s, n);
+    } else if (auto * n = jinja::cast_stmt<jinja::for_statement>(s)) {
+        rewrite(n->iterable);
+        rewrite_body(n->body);
+        rewrite_body(n->default_block);
+        put<for_node>(s, n);
+    } else if (auto * n = jinja::cast_stmt<jinja::set_statement>(s)) {
+        if (auto * target = jinja::cast_stmt<jinja::member_expression>(n->assignee)) {
+            rewrite(target->object);
+        }
+        rewrite(n->val);
+        rewrite_body(n->body);
+    } else if (auto * n = jinja::cast_stmt<jinja::macro_statement>(s)) {
+        for (auto & a : n->args) {
+            if (auto * with_default = jinja::cast_stmt<jinja::keyword_argument_expression>(a)) {
+                rewrite(with_default->val);
+            }
+        }
+        rewrite_body(n->body);
+        put<macro_node>(s, n);
+    } else if (auto * n = jinja::cast_stmt<jinja::filter_statement>(s)) {
+        rewrite_arguments(n->filter);
+        rewrite_body(n->body);
+        put<filter_node>(s, n);
+    } else if (auto * n = jinja::cast_stmt<jinja::call_statement>(s)) {
+        rewrite_arguments(n->call);
+        rewrite_body(n->body);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool rewrite_literal(statement_ptr & s) {
+    if (auto * n = jinja::cast_stmt<jinja::array_literal>(s)) {
+        rewrite_all(n->val);
+    } else if (auto * n = jinja::cast_stmt<jinja::tuple_literal>(s)) {
+        rewrite_all(n->val);
+    } else if (auto * n = jinja::cast_stmt<jinja::object_literal>(s)) {
+        for (auto & [key, v] : n->val) {
+            rewrite(key);
+            rewrite(v);
+        }
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void rewrite_expression(statement_ptr & s) {
+    if (auto * n = jinja::cast_stmt<jinja::identifier>(s)) {
+        put<name_node>(s, n);
+    } else if (auto * n = jinja::cast_stmt<jinja::member_expression>(s)) {
+        rewrite(n->object);
+        if (n->computed) {
+            rewrite(n->property);
+        }
+        put<member_node>(s, n);
+    } else if (auto * n = jinja::cast_stmt<jinja::call_expression>(s)) {
+        rewrite(n->callee);
+        rewrite_all(n->args);
+        put<call_node>(s, n);
+    } else if (auto * n = jinja::cast_stmt<jinja::filter_expression>(s)) {
+        rewrite(n->operand);
+        rewrite_arguments(n->filter);
+        put<filtered_node>(s, n);
+    } else if (auto * n = jinja::cast_stmt<jinja::test_expression>(s)) {
+        rewrite(n->operand);
+        rewrite_arguments(n->test);
+        put<test_node>(s, n);
+    } else if (auto * n = jinja::cast_stmt<jinja::binary_expression>(s)) {
+        rewrite(n->left);
+        rewrite(n->right);
+        put<binary_node>(s, n);
+    } else if (auto * n = jinja::cast_stmt<jinja::select_expression>(s)) {
+        rewrite(n->lhs);
+        rewrite(n->test);
+    } else if (auto * n = jinja::cast_stmt<jinja::unary_expression>(s)) {
+        rewrite(n->argument);
+    } else if (auto * n = jinja::cast_stmt<jinja::slice_expression>(s)) {
+        rewrite(n->start_expr);
+        rewrite(n->stop_expr);
+        rewrite(n->step_expr);
+    } else if (auto * n = jinja::cast_stmt<jinja::keyword_argument_expression>(s)) {
+        rewrite(n->val);
+    } else if (auto * n = jinja::cast_stmt<jinja::ternary_expression>(s)) {
+        rewrite(n->condition);
+        rewrite(n->true_expr);
+        rewrite(n->false_expr);
+    }
+}
+
+static void rewrite(statement_ptr & s) {
+    if (s != nullptr && !rewrite_statement(s) && !rewrite_literal(s)) {
+        rewrite_expression(s);
+    }
+}
+
+void make_exact(jinja::program & program) {
+    rewrite_body(program.body);
+    auto root = std::make_unique<root_node>(std::move(program.body));
+    program.body.clear();
+    program.body.push_back(std::move(root));
+}
+
+//
+// Limits
+//
+
+// The templates of llama.cpp's collection stay below a tenth of each limit.
+static constexpr size_t max_source = 1 << 20;  // bytes
+static constexpr int    max_tag = 5000;        // tokens in one tag
+static constexpr int    max_nesting = 64;      // brackets, blocks, or prefix operators
+static constexpr int    max_branches = 1000;   // elif
+
+void check_source(const std::string & source) {
+    const auto refuse = [](const char * what) { throw std::runtime_error(std::string("the template has ") + what); };
+    if (source.size() > max_source) {
+        refuse("more than 1 MB");
+    }
+    jinja::lexer lexer;
+    int          tag = 0, brackets = 0, blocks = 0, prefixes = 0, branches = 0;
+    bool         first = false;  // the token after {%
+    for (const auto & t : lexer.tokenize(source).tokens) {
+        using token = jinja::token;
+        tag++;
+        switch (t.t) {
+            case token::open_statement: tag = brackets = prefixes = 0; first = true; continue;
+            case token::open_expression: tag = brackets = prefixes = 0; break;
+            case token::open_paren: case token::open_square_bracket: case token::open_curly_bracket: brackets++; break;
+            case token::close_paren: case token::close_square_bracket: case token::close_curly_bracket: brackets--; break;
+            default: break;
+        }
+        const bool prefix = t.t == token::unary_operator || (t.t == token::identifier && t.value == "not");
+        prefixes = prefix ? prefixes + 1 : 0;
+        if (first && t.t == token::identifier) {
+            branches += t.value == "elif";
+            blocks += t.value == "if" || t.value == "for" || t.value == "macro" || t.value == "call" || t.value == "filter";
+            blocks -= t.value.compare(0, 3, "end") == 0 && t.value != "endset" && t.value != "endgeneration";
+        }
+        first = false;
+        if (tag > max_tag || brackets > max_nesting || prefixes > max_nesting || blocks > max_nesting || branches > max_branches) {
+            refuse("too deep a nesting");
+        }
+    }
+}
+
+}  // namespace b3

@@ -1,0 +1,105 @@
+// The nodes that stand in for the engine's own in a rewritten template.
+#pragma once
+
+#include <memory>
+
+#include "jinja_call.h"
+
+namespace b3 {
+
+using jinja::context;
+using jinja::statement_ptr;
+using jinja::statements;
+
+// An emitter writes what it prints. The engine's nodes return it, which copies
+// the text at every level and loses it at break and continue.
+struct emitter {
+    virtual ~emitter() = default;
+    virtual void emit(context & ctx, text & out) const = 0;
+};
+
+void  emit_all(const statements & body, context & ctx, text & out);
+value emitted(const emitter & e, context & ctx);  // as a string
+
+// Statements, in jinja_statement.cpp. Each takes the place of the engine's node
+// and its children.
+struct root_node : jinja::statement, emitter {
+    statements body;
+    explicit root_node(statements && body) : body(std::move(body)) { pos = 0; }
+    value execute_impl(context & ctx) const override;
+    void  emit(context & ctx, text & out) const override { emit_all(body, ctx, out); }
+};
+
+struct print_node : jinja::statement, emitter {
+    statement_ptr expression;
+    explicit print_node(statement_ptr && e) : expression(std::move(e)) { pos = expression->pos; }
+    value execute_impl(context & ctx) const override { return emitted(*this, ctx); }
+    void  emit(context & ctx, text & out) const override { append(out, to_text(expression->execute(ctx))); }
+};
+
+struct if_node : jinja::if_statement, emitter {
+    explicit if_node(jinja::if_statement && n);
+    value execute_impl(context & ctx) const override { return emitted(*this, ctx); }
+    void  emit(context & ctx, text & out) const override;
+};
+
+struct for_node : jinja::for_statement, emitter {
+    std::vector<std::string> assigned;  // names that the body sets: fresh in each turn
+    explicit for_node(jinja::for_statement && n);
+    value execute_impl(context & ctx) const override { return emitted(*this, ctx); }
+    void  emit(context & ctx, text & out) const override;
+
+  private:
+    std::vector<value> selected(context & scope) const;
+    void               bind(context & scope, const value & item) const;
+};
+
+struct macro_node : jinja::macro_statement {
+    explicit macro_node(jinja::macro_statement && n);
+    value execute_impl(context & ctx) const override;
+
+  private:
+    value call(const jinja::func_args & args) const;
+};
+
+struct filter_node : jinja::filter_statement, emitter {
+    explicit filter_node(jinja::filter_statement && n);
+    value execute_impl(context & ctx) const override { return emitted(*this, ctx); }
+    void  emit(context & ctx, text & out) const override;
+};
+
+// Expressions, in jinja_expression.cpp.
+struct name_node : jinja::identifier {
+    explicit name_node(jinja::identifier && n);
+    value execute_impl(context & ctx) const override;
+};
+
+struct member_node : jinja::member_expression {
+    explicit member_node(jinja::member_expression && n);
+    value execute_impl(context & ctx) const override;
+};
+
+struct call_node : jinja::call_expression {
+    explicit call_node(jinja::call_expression && n);
+    value execute_impl(context & ctx) const override;
+};
+
+struct filtered_node : jinja::filter_expression {
+    explicit filtered_node(jinja::filter_expression && n);
+    value execute_impl(context & ctx) const override;
+};
+
+struct test_node : jinja::test_expression {
+    explicit test_node(jinja::test_expression && n);
+    value execute_impl(context & ctx) const override;
+};
+
+struct binary_node : jinja::binary_expression {
+    explicit binary_node(jinja::binary_expression && n);
+    value execute_impl(context & ctx) const override;
+};
+
+// run_filter applies what stands after the | in a template.
+value run_filter(const statement_ptr & filter, context & ctx, const value & self);
+
+}  // namespace b3

@@ -1,0 +1,226 @@
+#include "shim_chat.h"
+
+#include <mutex>
+#include <optional>
+
+#include "jinja_exact.h"
+#include "shim_guard.h"
+
+#pragma GCC visibility push(default)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-function"
+#include "chat-auto-parser.h"
+#include "chat.h"
+#include "log.h"
+#pragma GCC diagnostic pop
+#pragma GCC visibility pop
+
+struct b3_template {
+    common_chat_template tmpl;
+
+    // The analysis of a template that common/chat has no parser of its own for.
+    // It renders the template some thirty times, so it is made once.
+    mutable std::once_flag                        once;
+    mutable std::optional<autoparser::autoparser> analysis;
+
+    b3_template(const std::string & source, const std::string & bos, const std::string & eos) : tmpl("", bos, eos) {
+        jinja::lexer lexer;
+        auto         tokens = lexer.tokenize(source);
+        tmpl.prog = jinja::parse_from_tokens(tokens);
+        tmpl.src = tokens.source;
+        b3::make_exact(tmpl.prog);
+        tmpl.caps = jinja::caps_get(tmpl.prog);
+    }
+};
+
+namespace {
+
+// A texts hands out texts that lie end to end.
+struct texts {
+    const char *   data;
+    const size_t * sizes;
+
+    std::string next() {
+        const std::string s(data, *sizes);
+        data += *sizes++;
+        return s;
+    }
+};
+
+// A rendering owns what a b3_rendering points to.
+struct rendering : b3_rendering {
+    std::string         bytes;
+    std::vector<size_t> lengths, pairs;
+
+    void take(const std::string & s) {
+        bytes += s;
+        lengths.push_back(s.size());
+    }
+};
+
+uint32_t caps_of(const jinja::caps & c) {
+    return (c.supports_system_role ? B3_CAP_SYSTEM : 0) | (c.supports_tools ? B3_CAP_TOOLS : 0) |
+           (c.supports_tool_calls ? B3_CAP_CALLS : 0) | (c.supports_parallel_tool_calls ? B3_CAP_PARALLEL : 0) |
+           (c.supports_string_content ? B3_CAP_STRING_CONTENT : 0) | (c.supports_typed_content ? B3_CAP_PARTS_CONTENT : 0) |
+           (c.supports_object_arguments ? B3_CAP_OBJECT_ARGS : 0);
+}
+
+// analysed is the template's analysis, or nothing where it fails.
+const std::optional<autoparser::autoparser> & analysed(const b3_template & t) {
+    std::call_once(t.once, [&] {
+        try {
+            autoparser::autoparser a;
+            a.analyze_template(t.tmpl);
+            t.analysis = std::move(a);
+        } catch (const std::exception &) {
+            // The template can be rendered all the same; its answers are then text alone.
+        }
+    });
+    return t.analysis;
+}
+
+// generic is common_chat_templates_apply for templates without a handler.
+common_chat_params generic(const b3_template & t, const autoparser::generation_params & in) {
+    const auto & analysis = analysed(t);
+    if (!analysis) {
+        common_chat_params out;
+        out.prompt = common_chat_template_direct_apply(t.tmpl, in);
+        out.generation_prompt = common_chat_template_generation_prompt(t.tmpl, in);
+        return out;
+    }
+    auto out = autoparser::peg_generator::generate_parser(t.tmpl, in, *analysis);
+    out.supports_thinking = analysis->reasoning.mode != autoparser::reasoning_mode::NONE;
+    if (out.supports_thinking) {
+        out.thinking_start_tag = b3::strip(b3::text(analysis->reasoning.start), true, true, nullptr).str();
+        const auto end = b3::strip(b3::text(analysis->reasoning.end), true, true, nullptr).str();
+        if (!end.empty()) {
+            out.thinking_end_tags = {end};
+        }
+    }
+    return out;
+}
+
+common_chat_params apply(const b3_template & t, autoparser::generation_params & in) {
+    if (auto out = common_chat_try_specialized_template(t.tmpl, t.tmpl.source(), in)) {
+        return std::move(*out);
+    }
+    return generic(t, in);
+}
+
+autoparser::generation_params params_of(texts & in, const b3_render_params & p, b3::run & run) {
+    autoparser::generation_params out;
+    out.messages = json::parse(in.next());
+    if (const std::string tools = in.next(); !tools.empty()) {
+        out.tools = json::parse(tools);
+    }
+    run.number = in.next();
+    out.extra_context = json::object();
+    out.extra_context["date_string"] = in.next();
+    out.extra_context["datetime"] = in.next();
+    out.extra_context["preserve_reasoning"] = true;
+    // The prompt is the same whatever the choice; what constrains calls is made elsewhere.
+    out.tool_choice = COMMON_CHAT_TOOL_CHOICE_NONE;
+    out.reasoning_format = COMMON_REASONING_FORMAT_DEEPSEEK;
+    out.enable_thinking = p.thinking != 0;
+    out.add_generation_prompt = p.generation != 0;
+    out.is_inference = false;  // else gpt-oss's handler changes the end of a finished conversation
+    return out;
+}
+
+void set_time(b3::run & run, const b3_render_params & p, const std::string & zone) {
+    const std::time_t local = p.time + p.zone;
+    gmtime_r(&local, &run.now);
+    run.now.tm_gmtoff = p.zone;
+    run.now.tm_zone = zone.c_str();
+}
+
+// add_ranges finds the inputs of the rendered text in the prompt. A handler may
+// have changed the text in one place or added to its end.
+void add_ranges(rendering & out, const b3::text & rendered, const std::string & prompt) {
+    const std::string s = rendered.str();
+    const size_t      least = std::min(s.size(), prompt.size());
+    const size_t      head = std::mismatch(s.begin(), s.begin() + least, prompt.begin()).first - s.begin();
+    size_t            tail = 0;
+    while (tail < least - head && s[s.size() - 1 - tail] == prompt[prompt.size() - 1 - tail]) {
+        tail++;
+    }
+    const auto place = [&](size_t at) {
+        return at <= head ? at : at >= s.size() - tail ? prompt.size() - (s.size() - at) : head;
+    };
+    size_t at = 0;
+    for (const auto & part : rendered.parts) {
+        const size_t from = place(at), to = place(at + part.val.size());
+        at += part.val.size();
+        if (part.is_input && from < to) {
+            out.pairs.insert(out.pairs.end(), {from, to});
+        }
+    }
+}
+
+std::unique_ptr<rendering> rendering_of(const common_chat_params & p, const b3::text & first) {
+    auto out = std::make_unique<rendering>();
+    add_ranges(*out, first, p.prompt);
+    out->take(p.prompt);
+    out->take(p.generation_prompt);
+    out->take(p.parser);
+    out->take(p.thinking_start_tag);
+    for (const auto * list : {&p.thinking_end_tags, &p.additional_stops, &p.preserved_tokens}) {
+        for (const auto & s : *list) {
+            out->take(s);
+        }
+    }
+    out->text = out->bytes.data();
+    out->sizes = out->lengths.data();
+    out->ends = p.thinking_end_tags.size();
+    out->stops = p.additional_stops.size();
+    out->preserved = p.preserved_tokens.size();
+    out->inputs = out->pairs.data();
+    out->ranges = out->pairs.size() / 2;
+    return out;
+}
+
+}  // namespace
+
+void b3_model_bos_eos(const struct llama_model * model, int32_t * bos, int32_t * eos) {
+    const auto * vocab = llama_model_get_vocab(model);
+    *bos = llama_vocab_bos(vocab);
+    *eos = llama_vocab_eos(vocab);
+}
+
+int b3_template_new(const char * text, const size_t sizes[3], b3_template ** out, uint32_t * caps, b3_error * err) {
+    return b3::guard(err, [&] {
+        // common/chat logs each refusal, which is an error of the request here.
+        static std::once_flag quiet;
+        std::call_once(quiet, [] { common_log_pause(common_log_main()); });
+
+        texts             in{text, sizes};
+        const std::string source = in.next(), bos = in.next(), eos = in.next();
+        b3::check_source(source);
+        b3::run run;
+        auto    t = std::make_unique<b3_template>(source, bos, eos);
+        *caps = caps_of(t->tmpl.caps);
+        *out = t.release();
+        return B3_OK;
+    });
+}
+
+void b3_template_free(b3_template * t) {
+    delete t;
+}
+
+int b3_template_render(const b3_template * t, const char * text, const size_t sizes[B3_IN_COUNT], const b3_render_params * p, b3_rendering ** out, b3_error * err) {
+    return b3::guard(err, [&] {
+        texts             in{text, sizes};
+        b3::run           run;
+        auto              params = params_of(in, *p, run);
+        const std::string zone = in.next();
+        set_time(run, *p, zone);
+        const auto result = apply(*t, params);
+        *out = rendering_of(result, run.first).release();
+        return B3_OK;
+    });
+}
+
+void b3_rendering_free(b3_rendering * r) {
+    delete static_cast<rendering *>(r);
+}
