@@ -1,15 +1,15 @@
 package grammar
 
 import (
-	"strconv"
 	"strings"
 )
 
 // emit spells the values of a term as a grammar.
 func (c *compiler) emit(root *term) (*Grammar, error) {
-	e := &emitter{c: c, known: map[*term]Node{}, names: map[string]int{}, ranks: map[string]int{}}
+	e := &emitter{c: c, known: map[*term]Node{}, ranks: map[string]int{}}
 	e.rankTexts(c.doc.root.value)
 	id := e.reserve("root")
+	root = c.target(root)
 	e.known[root] = Ref(id)
 	body, err := e.body(root, "root")
 	if err != nil {
@@ -25,27 +25,16 @@ func (c *compiler) emit(root *term) (*Grammar, error) {
 
 // An emitter writes the rules of a grammar.
 type emitter struct {
+	ruleList
 	c     *compiler
-	rules []Rule
 	known map[*term]Node
-	names map[string]int // how often a rule name was asked for
 	ranks map[string]int // where in the schema a text comes first
-}
-
-// reserve makes a rule whose body comes later.
-func (e *emitter) reserve(name string) int {
-	n := e.names[name]
-	e.names[name]++
-	if n > 0 {
-		name += "-" + strconv.Itoa(n+1)
-	}
-	e.rules = append(e.rules, Rule{Name: name})
-	return len(e.rules) - 1
 }
 
 // value is the node of a term: a reference to its rule, or, for what nests no
 // further, the node itself.
 func (e *emitter) value(t *term, hint string) (Node, error) {
+	t = e.c.target(t)
 	if n, ok := e.known[t]; ok {
 		return n, nil
 	}

@@ -110,7 +110,7 @@ func (e *emitter) containing(a *array, name string) (Node, error) {
 			return nil, errContains
 		}
 	}
-	return w.graph.node(e, name), nil
+	return w.graph.node(&e.ruleList, name), nil
 }
 
 type containWriter struct {

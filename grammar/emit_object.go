@@ -212,7 +212,7 @@ func (e *emitter) object(o *object, t *term, name string) (Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sequence(Literal("{"), w.graph.node(e, name), Literal("}")), nil
+	return sequence(Literal("{"), w.graph.node(&e.ruleList, name), Literal("}")), nil
 }
 
 // members spells one member of any of the classes, or is nil without classes.

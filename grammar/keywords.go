@@ -184,6 +184,37 @@ func (b *shaper) recursiveRef(*value) error {
 	return b.narrowTo(b.c.schemaTerm(target, b.t.scope))
 }
 
+// asserting are the keywords that can narrow a schema, but for $ref.
+var asserting = map[string]bool{
+	"type": true, "enum": true, "const": true, "minimum": true, "maximum": true, "exclusiveMinimum": true,
+	"exclusiveMaximum": true, "multipleOf": true, "format": true, "minLength": true, "maxLength": true,
+	"pattern": true, "items": true, "prefixItems": true, "minItems": true, "maxItems": true, "contains": true,
+	"uniqueItems": true, "properties": true, "patternProperties": true, "additionalProperties": true,
+	"propertyNames": true, "required": true, "minProperties": true, "maxProperties": true,
+	"dependentRequired": true, "dependencies": true, "dependentSchemas": true, "$dynamicRef": true,
+	"$recursiveRef": true, "allOf": true, "anyOf": true, "oneOf": true, "not": true, "if": true,
+	"unevaluatedItems": true, "unevaluatedProperties": true,
+}
+
+// target follows schemas that are nothing but a reference.
+func (c *compiler) target(t *term) *term {
+	for range maxReferences {
+		if t.op != termSchema || t.schema.get("$ref") == nil ||
+			slices.ContainsFunc(t.schema.value.members, func(m member) bool { return asserting[m.key] }) {
+			break
+		}
+		s, _, err := c.doc.resolve(t.schema, "$ref")
+		if err != nil {
+			break // shapeOf reports it
+		}
+		t = c.schemaTerm(s, t.scope)
+	}
+	return t
+}
+
+// maxReferences is the most references that target follows in a row.
+const maxReferences = 32
+
 // outermost is the schema that the dynamic scope has for an anchor.
 func (b *shaper) outermost(anchor string, initial *schema) *schema {
 	if s := b.t.scope.anchors[anchor]; s != nil {

@@ -76,6 +76,14 @@ func scoreCase(t *testing.T, c suiteCase) string {
 		}
 		return "refused"
 	}
+	printed, err := g.GBNF()
+	if err != nil {
+		t.Errorf("%s: %v", c.ID, err)
+	}
+	reread, err := ParseGBNF(printed)
+	if err != nil {
+		t.Fatalf("%s: %v in\n%s", c.ID, err, printed)
+	}
 	result := "exact"
 	for _, test := range c.Tests {
 		text, err := Compact(test.Data)
@@ -83,6 +91,9 @@ func scoreCase(t *testing.T, c suiteCase) string {
 			t.Fatalf("%s: %v", c.ID, err)
 		}
 		err = g.Check(text)
+		if again := reread.Check(text); (err == nil) != (again == nil) {
+			t.Errorf("%s on %s: %v, but as GBNF %v\n%s", c.ID, text, err, again, printed)
+		}
 		if err == nil && !test.Valid {
 			t.Errorf("%s accepts %s under %s", c.ID, text, c.Schema)
 			return "unsound"

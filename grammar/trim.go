@@ -182,3 +182,102 @@ func mapRefs(n Node, renumber []Ref) Node {
 	}
 	return n
 }
+
+// nullable tells which rules have the empty text.
+func (g *Grammar) nullable() []bool {
+	nullable := make([]bool, len(g.Rules))
+	for changed := true; changed; {
+		changed = false
+		for i := len(g.Rules) - 1; i >= 0; i-- {
+			if !nullable[i] && isNullable(g.Rules[i].Body, nullable) {
+				nullable[i], changed = true, true
+			}
+		}
+	}
+	return nullable
+}
+
+func isNullable(n Node, rules []bool) bool {
+	switch n := n.(type) {
+	case Literal:
+		return n == ""
+	case *DFA:
+		return n.States[0].Accept
+	case Ref:
+		return rules[n]
+	case Repeat:
+		return n.Min == 0 || isNullable(n.Body, rules)
+	case Seq:
+		for _, p := range n {
+			if !isNullable(p, rules) {
+				return false
+			}
+		}
+		return true
+	case Alt:
+		for _, p := range n {
+			if isNullable(p, rules) {
+				return true
+			}
+		}
+	case Bag:
+		for _, item := range n.Items {
+			if item.Required && !isNullable(item.Body, rules) {
+				return false
+			}
+		}
+		return n.Min == 0
+	}
+	return false
+}
+
+// leftRecursive is a rule that can begin with itself, or -1.
+func (g *Grammar) leftRecursive() Ref {
+	nullable := g.nullable()
+	const open, done = 1, 2
+	state := make([]uint8, len(g.Rules))
+	found := Ref(-1)
+	var visit func(Ref)
+	visit = func(r Ref) {
+		state[r] = open
+		firsts(g.Rules[r].Body, nullable, func(first Ref) {
+			if state[first] == open {
+				found = first
+			} else if state[first] == 0 {
+				visit(first)
+			}
+		})
+		state[r] = done
+	}
+	for r := range g.Rules {
+		if state[r] == 0 {
+			visit(Ref(r))
+		}
+	}
+	return found
+}
+
+// firsts calls yield for the rules that the node can begin with.
+func firsts(n Node, nullable []bool, yield func(Ref)) {
+	switch n := n.(type) {
+	case Ref:
+		yield(n)
+	case Repeat:
+		firsts(n.Body, nullable, yield)
+	case Alt:
+		for _, p := range n {
+			firsts(p, nullable, yield)
+		}
+	case Seq:
+		for _, p := range n {
+			firsts(p, nullable, yield)
+			if !isNullable(p, nullable) {
+				return
+			}
+		}
+	case Bag:
+		for _, item := range n.Items {
+			firsts(item.Body, nullable, yield)
+		}
+	}
+}
