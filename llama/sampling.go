@@ -3,7 +3,7 @@ package llama
 // Sampling says how a token is drawn from logits. The steps are done in this
 // order: logit bias, mask, penalties, temperature, top-k, top-p, min-p, draw.
 type Sampling struct {
-	Temperature float32 // 0 takes the likeliest token
+	Temperature float32 // 0 takes the likeliest token, of equals the one with the lowest id
 	TopK        int32   // keep the K likeliest; 0 or less: all
 	TopP        float32 // keep the likeliest whose sum reaches P; 1: all
 	MinP        float32 // keep what has at least this share of the likeliest; 0: all
@@ -30,7 +30,7 @@ type SampleRow struct {
 	Output     int32 // index of the batch row, which must have had Output set
 	P          *Sampling
 	Seed, Step uint64
-	Counts     []TokenCount // only looked at when a penalty is on; each token once
+	Counts     []TokenCount // only looked at when a penalty is on; each token once, fastest in ascending order
 	Bias       []TokenBias  // each token once
 	Mask       int32        // index of the row's mask in masks, or -1 for none
 	Allowed    int32        // number of set bits of the mask, if known, else 0
@@ -42,10 +42,12 @@ const MaxTop = 20
 
 // Sampled is the token drawn for a row.
 type Sampled struct {
+	// Token is NoToken when the row has no candidate: nothing is allowed, or the
+	// logits are all NaN or -Inf. A NaN is never a candidate, +Inf the only ones.
 	Token Token
 	// Logprob is the natural logarithm of the token's probability under the
-	// model, after bias and mask and before everything else. Only set when the
-	// row asked for logprobs.
+	// model, after bias and mask and before everything else. -Inf when the row did
+	// not ask for logprobs.
 	Logprob float32
 	// Top has the likeliest tokens, most likely first; N of them are set.
 	Top [MaxTop]TokenLogprob

@@ -114,7 +114,7 @@ func (s *sampler) result(code C.int) error {
 
 // take checks rows and turns them into C's, with their lists pinned.
 func (s *sampler) take(rows []llama.SampleRow, masks []uint64, out []llama.Sampled) error {
-	if len(out) < len(rows) {
+	if len(out) != len(rows) {
 		return fmt.Errorf("sample %d rows into %d: %w", len(rows), len(out), llama.ErrInvalid)
 	}
 	sets := len(masks) / llama.MaskWords(s.vocab)

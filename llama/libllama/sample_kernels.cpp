@@ -10,7 +10,7 @@
 
 namespace b3 {
 
-#define B3_KERNELS(NAME) kernels{NAME, max, group_max, weights, sum, collect, mask}
+#define B3_KERNELS(NAME) kernels{NAME, max, group_max, weights, sum, collect, mask, penalize}
 
 namespace baseline {
 #define LANES 4

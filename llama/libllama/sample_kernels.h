@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "shim_sample.h"
+
 namespace b3 {
 
 // A row of logits is worked on in blocks of so many.
@@ -38,8 +40,11 @@ struct kernels {
     // collect appends the logits that reach threshold, which must be finite, to
     // out and returns how many. The block's first token is first.
     int32_t (*collect)(const float * x, float threshold, int32_t first, candidate * out);
-    // mask puts -inf where words[block_words] has no bit.
-    void (*mask)(float * x, const uint64_t * words);
+    // mask copies x to out, with -inf where words[block_words] has no bit. They
+    // may be the same.
+    void (*mask)(const float * x, const uint64_t * words, float * out);
+    // penalize changes the logits that counts list, which all are in the block.
+    void (*penalize)(float * x, const b3_count * counts, int32_t n, const b3_sample_row & request);
 };
 
 // find_kernels returns the kernels of an instruction set: 0 is the baseline,

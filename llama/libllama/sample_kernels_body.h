@@ -130,7 +130,7 @@ static int32_t collect(const float * x, float threshold, int32_t first, candidat
     return (int32_t) (out - begin);
 }
 
-static void mask(float * x, const uint64_t * words) {
+static void mask(const float * x, const uint64_t * words, float * out) {
     vu lane;
     for (int i = 0; i < LANES; i++) {
         lane[i] = 1u << i;
@@ -138,6 +138,25 @@ static void mask(float * x, const uint64_t * words) {
     for (int i = 0; i < block_size; i += LANES) {
         const uint32_t bits = (uint32_t) (words[i / 64] >> (i % 64));
         const vi allowed = ((bits - vu{}) & lane) != 0;
-        store(x + i, allowed ? load(x + i) : splat(-__builtin_inff()));
+        store(out + i, allowed ? load(x + i) : splat(-__builtin_inff()));
+    }
+}
+
+static void penalize(float * x, const b3_count * counts, int32_t n, const b3_sample_row & r) {
+    for (; n > 0; n -= LANES, counts += LANES) {
+        const int32_t len = n < LANES ? n : LANES;
+        float logits[LANES] = {};
+        vi answer{};
+        for (int32_t i = 0; i < len; i++) {
+            logits[i] = x[counts[i].id % block_size];
+            answer[i] = counts[i].answer;
+        }
+        vf v = load(logits);
+        v = v > 0 ? v / r.repetition : v * r.repetition;
+        v -= __builtin_convertvector(answer, vf) * r.frequency + (answer > 0 ? splat(r.presence) : vf{});
+        store(logits, v);
+        for (int32_t i = 0; i < len; i++) {
+            x[counts[i].id % block_size] = logits[i];
+        }
     }
 }

@@ -99,18 +99,45 @@ void logits::scan() {
 }
 
 const float * logits::block(int32_t block) {
-    const bool clean = mask_ == nullptr && biases_.empty(block) && !(penalize_ && !counts_.empty(block)) && !infinite_;
-    const float * row = row_ + (size_t) block * block_size;
-    const int32_t len = std::min(block_size, vocab_ - block * block_size);
-    if (clean && len == block_size) {
-        return row;
+    const bool penalize = penalize_ && !counts_.empty(block);
+    const int32_t first = block * block_size, len = std::min(block_size, vocab_ - first);
+    const float * x = row_ + first;
+    const auto own = [&] {
+        if (x != changed_) {
+            std::copy(x, x + len, changed_);
+            std::fill(changed_ + len, changed_ + block_size, -INFINITY);
+            x = changed_;
+        }
+    };
+    if (len < block_size) {
+        own();
     }
-    std::memcpy(changed_, row, len * sizeof(float));
-    std::fill(changed_ + len, changed_ + block_size, -INFINITY);
-    if (!clean) {
-        change(block);
+    if (!biases_.empty(block)) {
+        own();
+        add_biases(block);
     }
-    return changed_;
+    if (mask_ != nullptr) {
+        uint64_t tail[block_words];
+        kernels_.mask(x, words(block, tail), changed_);
+        x = changed_;
+    }
+    if (penalize) {
+        own();
+        kernels_.penalize(changed_, counts_.begin(block), (int32_t) (counts_.end(block) - counts_.begin(block)), *request_);
+    }
+    if (infinite_) {
+        own();
+        std::replace_if(changed_, changed_ + block_size, [](float v) { return v != INFINITY; }, -INFINITY);
+        std::replace(changed_, changed_ + block_size, INFINITY, 0.0f);
+    }
+    return x;
+}
+
+void logits::add_biases(int32_t block) {
+    for (const b3_bias * e = biases_.begin(block); e != biases_.end(block); e++) {
+        float & x = changed_[e->id % block_size];
+        x = e->bias == -INFINITY ? -INFINITY : x + e->bias;
+    }
 }
 
 // words gives a block's part of the mask, through tail where the mask is shorter.
@@ -131,35 +158,6 @@ bool logits::banned(int32_t block) const {
     uint64_t tail[block_words];
     const uint64_t * w = words(block, tail);
     return std::all_of(w, w + block_words, [](uint64_t bits) { return bits == 0; });
-}
-
-static float penalized(float logit, int32_t answer, const b3_sample_row & r) {
-    logit = logit > 0 ? logit / r.repetition : logit * r.repetition;
-    return answer > 0 ? logit - (float) answer * r.frequency - r.presence : logit;
-}
-
-void logits::change(int32_t block) {
-    const int32_t first = block * block_size;
-    if (!biases_.empty(block)) {
-        for (const b3_bias * e = biases_.begin(block); e != biases_.end(block); e++) {
-            float & x = changed_[e->id - first];
-            x = e->bias == -INFINITY ? -INFINITY : x + e->bias;
-        }
-    }
-    if (mask_ != nullptr) {
-        uint64_t tail[block_words];
-        kernels_.mask(changed_, words(block, tail));
-    }
-    if (penalize_ && !counts_.empty(block)) {
-        for (const b3_count * e = counts_.begin(block); e != counts_.end(block); e++) {
-            float & x = changed_[e->id - first];
-            x = penalized(x, e->answer, *request_);
-        }
-    }
-    if (infinite_) {
-        std::replace_if(changed_, changed_ + block_size, [](float v) { return v != INFINITY; }, -INFINITY);
-        std::replace(changed_, changed_ + block_size, INFINITY, 0.0f);
-    }
 }
 
 }  // namespace b3

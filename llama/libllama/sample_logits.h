@@ -68,7 +68,7 @@ class logits {
     void scan();
     bool banned(int32_t block) const;
     const uint64_t * words(int32_t block, uint64_t * tail) const;
-    void change(int32_t block);
+    void add_biases(int32_t block);
 
     const kernels & kernels_;
     int32_t vocab_, blocks_;

@@ -18,6 +18,7 @@ row_sampler::row_sampler(int32_t vocab, const kernels & k)
       vocab_(vocab),
       logits_(vocab, k),
       collected_(buffer<candidate>((size_t) logits_.blocks() * block_size)),
+      bin_(buffer<candidate>((size_t) logits_.blocks() * block_size)),
       sums_(buffer<float>(logits_.blocks())),
       maxima_(buffer<float>((size_t) logits_.blocks() * block_groups)) {}
 
@@ -49,23 +50,19 @@ int32_t row_sampler::draw(const b3_sample_row & r) {
     const double u   = uniform(r.seed, r.step);
     scale_ = std::min(1 / r.temperature, FLT_MAX);
 
-    double share = 0;
     if (top_k) {
         collect_top(r.top_k);
+        weigh();
+        if (top_p) {
+            keep_share(r.top_p * sum_collected());
+        }
     } else if (top_p) {
-        // All tokens that weigh less than this are less than what top-p drops.
-        const double sum = sum_all(scale_);
-        const float dropped = (1 - r.top_p) * sum / (2.0 * vocab_);
-        share = r.top_p * sum;
-        collect(std::max(near, max + r.temperature * std::log(dropped)));
+        collect_share(r.top_p, near);
     } else if (r.min_p > 0) {
         collect(near);
+        weigh();
     } else {
         return draw_any(u);
-    }
-    weigh();
-    if (top_p) {
-        keep_share(top_k ? r.top_p * sum_collected() : share);
     }
     keep_near(near);
     return draw_collected(u);
@@ -150,6 +147,23 @@ void row_sampler::collect(float threshold) {
     }
 }
 
+// collect_share keeps the fewest tokens that weigh a share of all, likeliest
+// first; it may leave out what is below least.
+void row_sampler::collect_share(double share, float least) {
+    const double sum = sum_all(scale_), weight = share * sum, rest = sum - weight;
+    // Tokens lighter than rest / n weigh less than rest if they are at most n. Few
+    // mostly are heavier than for a small n, and for the vocabulary's n it is sure.
+    for (const double n : {1e3, 2.0 * vocab_}) {
+        const float bound = logits_.max() + (float) std::log(rest / n) / scale_;
+        collect(std::max(least, bound));
+        weigh();
+        if (bound <= least || sum_collected() >= weight) {
+            break;
+        }
+    }
+    keep_share(weight);
+}
+
 void row_sampler::collect_top(int32_t k) {
     collect(top_bound(k));
     if (n_ > k) {
@@ -159,20 +173,20 @@ void row_sampler::collect_top(int32_t k) {
 }
 
 // top_bound is a logit that at least k tokens reach if there are so many
-// candidates: the k-th largest of the maxima of disjoint sets of tokens.
+// candidates: the k-th largest of the maxima of disjoint sets of tokens. The
+// more sets to a k, the fewer tokens more than k reach it.
 float row_sampler::top_bound(int32_t k) {
-    const int32_t blocks = logits_.blocks();
+    const int32_t blocks = logits_.blocks(), groups = blocks * block_groups;
     int32_t sets = blocks;
-    if (k <= blocks / 4) {
+    if (k <= blocks / 2) {
         std::copy_n(logits_.maxima(), blocks, maxima_.get());
-    } else {
-        sets = blocks * block_groups;
-        if (k > sets / 4) {
-            return -INFINITY;
-        }
+    } else if (k <= groups - groups / 8) {
         for (int32_t b = 0; b < blocks; b++) {
             kernels_.group_max(logits_.block(b), maxima_.get() + (size_t) b * block_groups);
         }
+        sets = groups;
+    } else {
+        return -INFINITY;
     }
     std::nth_element(maxima_.get(), maxima_.get() + k - 1, maxima_.get() + sets, std::greater<float>());
     return maxima_[k - 1];
@@ -194,38 +208,48 @@ void row_sampler::weigh() {
     }
 }
 
-// Sorting all candidates takes longest, so they are first put into bins by logit,
-// and only those in the bin where the share is reached are sorted.
 void row_sampler::keep_share(double weight) {
-    constexpr int32_t bins = 1024;
-    candidate * const first = collected_.get(), * const last = first + n_;
-    if (n_ <= 64) {
-        sort_share(first, last, weight);
-        return;
+    const candidate last = last_of_share(weight);
+    int32_t kept = 0;
+    for (int32_t i = 0; i < n_; i++) { // without a branch that could not be predicted
+        collected_[kept] = collected_[i];
+        kept += !likelier(last, collected_[i]);
     }
-    const auto range = std::minmax_element(first, last, [](auto & a, auto & b) { return a.logit < b.logit; });
-    const double max = range.second->logit, width = (max - range.first->logit) / (bins - 1);
-    const double scale = width > 0 ? 1 / width : 0;
+    n_ = kept;
+}
+
+// last_of_share finds the candidate with which the sum of weights, likeliest
+// first, reaches a weight. Sorting all would take longest, so the weights of
+// bins of logits are summed first, and only the bin that reaches it is sorted.
+candidate row_sampler::last_of_share(double weight) {
+    constexpr int32_t bins = 1024;
+    const double max = logits_.max();
+    float min = logits_.max();
+    for (int32_t i = 0; i < n_; i++) {
+        min = std::min(min, collected_[i].logit);
+    }
+    const double scale = max > min ? (bins - 1) / (max - min) : 0;
     const auto bin = [=](const candidate & c) { return (int32_t) ((max - c.logit) * scale); };
 
     double sums[bins] = {};
-    for (const candidate * c = first; c != last; c++) {
-        sums[bin(*c)] += c->weight;
+    for (int32_t i = 0; i < n_; i++) {
+        sums[bin(collected_[i])] += collected_[i].weight;
     }
-    int32_t border = 0;
-    while (border < bins - 1 && sums[border] < weight) {
+    int32_t border = 0, last = bin(candidate{min, 0, 0});
+    while (border < last && sums[border] < weight) {
         weight -= sums[border++];
     }
-    candidate * const inner = std::partition(first, last, [=](auto & c) { return bin(c) < border; });
-    candidate * const outer = std::partition(inner, last, [=](auto & c) { return bin(c) == border; });
-    sort_share(inner, outer, weight);
-}
-
-void row_sampler::sort_share(candidate * first, candidate * last, double weight) {
-    std::sort(first, last, likelier);
-    while (first != last && (weight -= first++->weight) > 0) {
+    int32_t len = 0;
+    for (int32_t i = 0; i < n_; i++) {
+        bin_[len] = collected_[i];
+        len += bin(collected_[i]) == border;
     }
-    n_ = (int32_t) (first - collected_.get());
+    std::sort(bin_.get(), bin_.get() + len, likelier);
+    int32_t i = 0;
+    while (i < len - 1 && (weight -= bin_[i].weight) > 0) {
+        i++;
+    }
+    return bin_[i];
 }
 
 void row_sampler::keep_near(float threshold) {

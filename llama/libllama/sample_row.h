@@ -29,15 +29,16 @@ class row_sampler {
     // collect finds the tokens whose logits reach a threshold, collect_top the k
     // likeliest, in no order. Their weights are not set.
     void  collect(float threshold);
+    void  collect_share(double weight, float least);
     void  collect_top(int32_t k);
     float top_bound(int32_t k);
     void  weigh();
 
     // keep_share keeps the fewest candidates that weigh so much, likeliest first,
     // keep_near those whose logits reach a threshold.
-    void keep_share(double weight);
-    void keep_near(float threshold);
-    void sort_share(candidate * first, candidate * last, double weight);
+    void      keep_share(double weight);
+    candidate last_of_share(double weight);
+    void      keep_near(float threshold);
 
     double sum_all(float scale);
     double sum_collected() const;
@@ -47,7 +48,7 @@ class row_sampler {
     logits  logits_;
     float   scale_ = 1; // of differences of logits in exponents: 1 / temperature
     int32_t n_     = 0; // candidates collected
-    std::unique_ptr<candidate[]> collected_;
+    std::unique_ptr<candidate[]> collected_, bin_;
     std::unique_ptr<float[]>     sums_; // of the weights of each block
     std::unique_ptr<float[]>     maxima_;
 };

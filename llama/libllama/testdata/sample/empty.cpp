@@ -1,0 +1,2 @@
+// Tells whether a program can be linked.
+int main() {}
