@@ -12,7 +12,7 @@ var (
 )
 
 // maxObjectStates bounds the states of one object: keys times what is owed.
-const maxObjectStates = 20_000
+const maxObjectStates = 10_000
 
 // maxNamed is how many free names are few enough to stand as declared ones.
 const maxNamed = 64
@@ -49,7 +49,7 @@ func (e *emitter) objects(os []*object, t *term, name string) ([]Node, error) {
 // be paid by a declared key or by a free one.
 func (e *emitter) settle(o *object) ([]*object, error) {
 	n := *o
-	n.keys = slices.Clone(o.keys)
+	n.keys, n.index = slices.Clone(o.keys), nil
 	n.classes = nil
 	for _, cl := range o.classes {
 		names, ok := cl.dfa.texts(maxNamed)
@@ -187,6 +187,8 @@ func (e *emitter) object(o *object, t *term, name string) (Node, error) {
 		return nil, err
 	}
 	w := objectWriter{e: e, o: o, name: name, ids: map[objectKey]int{}, values: make([]Node, len(o.keys))}
+	var needs *formula
+	w.required, needs = o.needs.split()
 	if w.member, err = e.members(free, name); err != nil {
 		return nil, err
 	}
@@ -195,7 +197,7 @@ func (e *emitter) object(o *object, t *term, name string) (Node, error) {
 			return nil, err
 		}
 	}
-	w.id(objectState{needs: o.needs})
+	w.id(objectState{needs: needs})
 	for i := 0; i < len(w.states); i++ {
 		if err := w.expand(i); err != nil {
 			return nil, err
@@ -238,7 +240,7 @@ func (e *emitter) members(classes []class, name string) (Node, error) {
 // An objectState is how far an object has come.
 type objectState struct {
 	next    int      // the declared key that is due
-	needs   *formula // of the keys from next on
+	needs   *formula // of the keys from next on, beside the required ones
 	count   int      // members so far, as far as a limit on them makes it matter
 	started bool     // there was a member
 }
@@ -250,16 +252,18 @@ type objectKey struct {
 }
 
 type objectWriter struct {
-	e       *emitter
-	o       *object
-	name    string
-	member  Node   // a free member, nil if there can be none
-	owed    Node   // the free member that must be there, nil if none must
-	values  []Node // of the declared keys, once they are needed
-	ids     map[objectKey]int
-	states  []objectState
-	graph   graph
-	refused bool // some way needs free keys that differ
+	e      *emitter
+	o      *object
+	name   string
+	member Node   // a free member, nil if there can be none
+	owed   Node   // the free member that must be there, nil if none must
+	values []Node // of the declared keys, once they are needed
+
+	required map[string]bool
+	ids      map[objectKey]int
+	states   []objectState
+	graph    graph
+	refused  bool // some way needs free keys that differ
 }
 
 func (w *objectWriter) id(s objectState) int {
@@ -285,7 +289,7 @@ func (w *objectWriter) counted(n int) int {
 
 func (w *objectWriter) expand(i int) error {
 	s := w.states[i]
-	if err := w.e.c.meter.spend(20); err != nil {
+	if err := w.e.c.meter.spend(50 + len(s.needs.key)); err != nil {
 		return err
 	}
 	if s.next == len(w.o.keys) {
@@ -294,6 +298,9 @@ func (w *objectWriter) expand(i int) error {
 	}
 	k := w.o.keys[s.next]
 	present, absent := s.needs.given(k.name, true), s.needs.given(k.name, false)
+	if w.required[k.name] {
+		absent = formulaFalse
+	}
 	full := w.o.max != Unbounded && s.count >= w.o.max
 	if present != formulaFalse && k.term != w.e.c.none && !full {
 		label, err := w.declared(s)

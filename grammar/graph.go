@@ -1,6 +1,9 @@
 package grammar
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // A ruleList is the rules of a grammar in the making.
 type ruleList struct {
@@ -70,42 +73,98 @@ type graphWriter struct {
 	rules   []int // 1 + the rule of each state, 0 for none yet
 }
 
-func (w *graphWriter) enter(state int) Node {
-	if w.rules[state] > 0 {
-		return Ref(w.rules[state] - 1)
-	}
-	if w.entries[state] < 2 || len(w.g[state].edges) == 0 {
-		return w.state(state)
-	}
-	id := w.list.reserve(w.name)
-	w.rules[state] = id + 1
-	w.list.rules[id].Body = w.state(state)
-	return Ref(id)
+// inline tells whether a state stands where it is entered.
+func (w *graphWriter) inline(state int) bool {
+	return w.rules[state] == 0 && (w.entries[state] < 2 || len(w.g[state].edges) == 0)
 }
 
-// state is what may follow: edges with the same end as one, edges back to the
-// state as a repetition.
+func (w *graphWriter) enter(state int) Node {
+	if w.inline(state) {
+		return w.state(state)
+	}
+	if w.rules[state] == 0 {
+		id := w.list.reserve(w.name)
+		w.rules[state] = id + 1
+		body := w.state(state)
+		w.list.rules[id].Body = body
+	}
+	return Ref(w.rules[state] - 1)
+}
+
+// state is what may follow. It walks along states with one way on, rather than
+// descending, so that long objects take linear time.
 func (w *graphWriter) state(state int) Node {
-	var targets []int
-	labels := map[int][]Node{}
+	var parts []Node
+	for {
+		ways, loop := w.ways(state)
+		if len(loop) > 0 {
+			parts = append(parts, Repeat{alternatives(loop...), 0, Unbounded})
+		}
+		if len(ways) != 1 || w.g[state].final != nil {
+			return sequence(append(parts, w.branch(state, ways))...)
+		}
+		parts = append(parts, alternatives(ways[0].labels...))
+		if to := ways[0].to; w.inline(to) {
+			state = to
+		} else {
+			return sequence(append(parts, w.enter(to))...)
+		}
+	}
+}
+
+// A way is all edges to one state.
+type way struct {
+	to     int
+	labels []Node
+}
+
+// skips tells whether the way has no text.
+func (w way) skips() bool {
+	seq, ok := w.labels[0].(Seq)
+	return len(w.labels) == 1 && ok && len(seq) == 0
+}
+
+// ways groups the edges from a state by where they lead. Those back to itself
+// are the loop.
+func (w *graphWriter) ways(state int) (ways []way, loop []Node) {
+	at := map[int]int{}
 	for _, edge := range w.g[state].edges {
-		if labels[edge.to] == nil {
-			targets = append(targets, edge.to)
+		if edge.to == state {
+			loop = append(loop, edge.label)
+			continue
 		}
-		labels[edge.to] = append(labels[edge.to], edge.label)
+		i, ok := at[edge.to]
+		if !ok {
+			i = len(ways)
+			at[edge.to] = i
+			ways = append(ways, way{to: edge.to})
+		}
+		ways[i].labels = append(ways[i].labels, edge.label)
 	}
+	return ways, loop
+}
+
+// branch is any of the ways. A way without text to a state that stands nowhere
+// else goes on as further ways of the same branch.
+func (w *graphWriter) branch(state int, ways []way) Node {
 	var alt []Node
-	for _, to := range targets {
-		if to != state {
-			alt = append(alt, sequence(alternatives(labels[to]...), w.enter(to)))
+	for {
+		next := -1
+		for _, way := range ways {
+			if next < 0 && way.skips() && w.inline(way.to) && !slices.ContainsFunc(w.g[way.to].edges,
+				func(e graphEdge) bool { return e.to == way.to }) {
+				next = way.to
+				continue
+			}
+			alt = append(alt, sequence(alternatives(way.labels...), w.enter(way.to)))
 		}
+		if final := w.g[state].final; final != nil {
+			alt = append(alt, final)
+		}
+		if next < 0 {
+			return alternatives(alt...)
+		}
+		state = next
+		ways, _ = w.ways(state)
 	}
-	if final := w.g[state].final; final != nil {
-		alt = append(alt, final)
-	}
-	loop := labels[state]
-	if loop == nil {
-		return alternatives(alt...)
-	}
-	return sequence(Repeat{alternatives(loop...), 0, Unbounded}, alternatives(alt...))
 }

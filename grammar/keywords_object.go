@@ -12,7 +12,11 @@ func (b *shaper) object(*value) error {
 		return err
 	}
 	if err := b.patternProperties(o); err != nil {
-		return err
+		if err := b.c.relax(err, b.s, "patternProperties"); err != nil {
+			return err
+		}
+		o.classes = b.c.anyObject().classes
+		b.acc = b.loosened(b.acc)
 	}
 	if err := b.properties(o); err != nil {
 		return err

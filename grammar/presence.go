@@ -149,6 +149,36 @@ func (f *formula) asserts(op formulaOp, name string) bool {
 		f.op == formulaAnd && slices.ContainsFunc(f.parts, func(p *formula) bool { return p.op == op && p.name == name })
 }
 
+// split separates the keys that f plainly requires from the rest of f, which
+// says nothing more about them.
+func (f *formula) split() (required map[string]bool, rest *formula) {
+	required = map[string]bool{}
+	for done := false; !done; {
+		parts := f.parts
+		if f.op != formulaAnd {
+			parts = []*formula{f}
+		}
+		done = true
+		var others []*formula
+		for _, p := range parts {
+			if p.op == formulaHas {
+				required[p.name] = true
+			} else {
+				others = append(others, p)
+			}
+		}
+		for i, p := range others {
+			p.names(func(name string) {
+				if required[name] {
+					others[i], done = others[i].given(name, true), false
+				}
+			})
+		}
+		f = allOf(others...)
+	}
+	return required, f
+}
+
 // names calls yield for the names in f, some more than once.
 func (f *formula) names(yield func(string)) {
 	if f.op == formulaHas || f.op == formulaLacks {

@@ -64,6 +64,8 @@ type object struct {
 	min, max int     // number of members; max may be Unbounded
 	needs    *formula
 	owed     []class // each asks for at least one member of its class
+
+	index map[string]int // of the first len(index) keys; a copy that gets further keys must not share it
 }
 
 type key struct {
@@ -174,7 +176,8 @@ func (c *compiler) intersect(a, b *shape) (*shape, error) {
 	if out.arrays, err = pairwise(c, a.arrays, b.arrays, c.intersectArrays); err != nil {
 		return nil, err
 	}
-	out.objects, err = pairwise(c, a.objects, b.objects, c.intersectObjects)
+	objects, err := pairwise(c, a.objects, b.objects, c.intersectObjects)
+	out.objects = uniteBy(nil, objects, c.uniteObjects)
 	return out, err
 }
 
@@ -217,7 +220,7 @@ func (c *compiler) union(a, b *shape) (*shape, error) {
 		}
 		return nil
 	})
-	out.objects = uniteBy(a.objects, b.objects, (*object).unite)
+	out.objects = uniteBy(a.objects, b.objects, c.uniteObjects)
 	if max(len(out.arrays), len(out.objects), len(out.strings)) > c.limits.Branches {
 		return nil, errBranches
 	}

@@ -4,7 +4,19 @@ import "slices"
 
 // find is the index of a key, or -1.
 func (o *object) find(name string) int {
-	return slices.IndexFunc(o.keys, func(k key) bool { return k.name == name })
+	if len(o.keys) <= 8 {
+		return slices.IndexFunc(o.keys, func(k key) bool { return k.name == name })
+	}
+	if o.index == nil {
+		o.index = make(map[string]int, len(o.keys))
+	}
+	for i := len(o.index); i < len(o.keys); i++ {
+		o.index[o.keys[i].name] = i
+	}
+	if i, ok := o.index[name]; ok {
+		return i
+	}
+	return -1
 }
 
 // at is what a key, declared or not, is to hold.
@@ -20,17 +32,30 @@ func (o *object) at(c *compiler, name string) key {
 	return key{name: name, term: c.none}
 }
 
-// unite is the object that stands for both, or nil. Objects that differ in
-// nothing but which keys they need are one.
-func (o *object) unite(p *object) *object {
-	same := o.min == p.min && o.max == p.max && slices.Equal(o.keys, p.keys) &&
-		slices.Equal(o.classes, p.classes) && slices.Equal(o.owed, p.owed)
-	if !same {
+// uniteObjects is the object that stands for both, or nil. Objects that differ
+// in nothing but which keys they need are one.
+func (c *compiler) uniteObjects(a, b *object) *object {
+	if a.min != b.min || a.max != b.max || !slices.Equal(a.classes, b.classes) || !slices.Equal(a.owed, b.owed) {
 		return nil
 	}
-	out := *o
-	out.needs = anyOf(o.needs, p.needs)
-	return &out
+	for _, k := range a.keys {
+		if b.at(c, k.name) != k {
+			return nil
+		}
+	}
+	var added []key
+	for _, k := range b.keys {
+		if a.find(k.name) < 0 {
+			if a.at(c, k.name) != k {
+				return nil
+			}
+			added = append(added, k)
+		}
+	}
+	return &object{
+		keys: slices.Concat(a.keys, added), classes: a.classes,
+		min: a.min, max: a.max, needs: anyOf(a.needs, b.needs), owed: a.owed,
+	}
 }
 
 // intersectObjects is the objects in both, or nil if there are plainly none.

@@ -135,8 +135,8 @@ func (s *speller) state(i, end int32) {
 		for _, r := range intersectRunes(runeSet{{e.Lo, e.Hi}}, plainRunes) {
 			n.add(Edge{r.Lo, r.Hi, e.To + 1})
 		}
-		for r, spelling := range escapes {
-			if e.Lo <= r && r <= e.Hi {
+		for r := e.Lo; r <= min(e.Hi, '\\'); r++ {
+			if spelling := escapes[r]; spelling != "" {
 				escaped[spelling[1:]] = e.To + 1
 			}
 		}
