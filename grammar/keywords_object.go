@@ -38,6 +38,9 @@ func (b *shaper) object(*value) error {
 	return err
 }
 
+// maxClasses is the most ways in which keys can match the patterns of a schema.
+const maxClasses = 64
+
 // patternProperties splits the keys into classes by the patterns that they
 // match. The class of those that match none is additionalProperties.
 func (b *shaper) patternProperties(o *object) error {
@@ -97,7 +100,7 @@ func (b *shaper) split(classes []class, matched class, unmatched *DFA) ([]class,
 			return nil, err
 		}
 	}
-	if len(out) > c.limits.Branches {
+	if len(out) > maxClasses {
 		return nil, errBranches
 	}
 	return out, add(unmatched, opAnd, matched.term)

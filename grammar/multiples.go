@@ -18,7 +18,7 @@ func multiples(m *meter, d decimal, limit int) (*DFA, error) {
 		return nil, err
 	}
 	r := remainders{divisor: divisor, places: places}
-	return signed(m, r.build(), r.build())
+	return finishDFA(m, r.build(), limit)
 }
 
 type remainders struct {
@@ -26,11 +26,19 @@ type remainders struct {
 	states          []State
 }
 
-// Numbering of states: 0 is the start, 1 a leading 0, then for each number of
-// places behind the point, first none at all (the integer part), then 0 with
-// the point just read, 1, 2, …, all remainders.
+// The first states; a negative zero is none of the numbers.
+const (
+	remStart     = iota
+	remZero      // 0
+	remMinus     // -
+	remMinusZero // -0
+	remSmall     // -0. and as many zeros behind it as this is counted up
+)
+
+// index is the state of a remainder after that many places: first the integer
+// part, then the point alone, then 1, 2, …
 func (r *remainders) index(places, remainder int) int32 {
-	return int32(2 + (places+1)*r.divisor + remainder)
+	return int32(remSmall + r.places + (places+1)*r.divisor + remainder)
 }
 
 const integerPart = -1
@@ -38,8 +46,19 @@ const integerPart = -1
 func (r *remainders) build() []State {
 	past := r.index(r.places+1, 0) // only zeros may follow here
 	r.states = make([]State, past+1)
-	r.states[0].Edges = append([]Edge{{'0', '0', 1}}, r.digits('1', integerPart, 0)...)
-	r.states[1] = State{Accept: true, Edges: []Edge{{'.', '.', r.index(0, 0)}}}
+	r.states[remStart].Edges = append([]Edge{{'-', '-', remMinus}, {'0', '0', remZero}}, r.digits('1', integerPart, 0)...)
+	r.states[remZero] = State{Accept: true, Edges: []Edge{{'.', '.', r.index(0, 0)}}}
+	r.states[remMinus].Edges = append([]Edge{{'0', '0', remMinusZero}}, r.digits('1', integerPart, 0)...)
+	if r.places > 0 {
+		r.states[remMinusZero].Edges = []Edge{{'.', '.', remSmall}}
+	}
+	for zeros := range r.places {
+		var edges []Edge
+		if zeros+1 < r.places {
+			edges = []Edge{{'0', '0', int32(remSmall + zeros + 1)}}
+		}
+		r.states[remSmall+zeros].Edges = append(edges, r.digits('1', zeros+1, 0)...)
+	}
 	for rem := range r.divisor {
 		r.states[r.index(integerPart, rem)] = State{
 			Accept: r.divides(0, rem),
