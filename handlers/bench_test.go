@@ -63,11 +63,10 @@ func BenchmarkSend(b *testing.B) {
 
 // The cost of a token over a real connection, client and kernel included.
 func BenchmarkStreamedToken(b *testing.B) {
-	e := &script{events: make([]engine.Event, 0, b.N+2)}
+	const tokens = 1000
+	e := says(strings.Split(strings.Repeat("x", tokens), "")...)
 	client := http.Client{}
 	address := "http://" + listen(b, serve(b, e, quiet)) + chatPath
-	const tokens = 1000
-	e.events = says(strings.Split(strings.Repeat("x", tokens), "")...).events
 	b.ReportAllocs()
 	for b.Loop() {
 		answer, err := client.Post(address, "application/json", strings.NewReader(chatBody(`"stream":true`)))

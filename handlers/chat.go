@@ -22,9 +22,6 @@ func (s *server) chat(c *echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := checkBias(request.Sampling.Bias, e.Info().VocabSize); err != nil {
-		return err
-	}
 	x := of(c)
 	request.Arrived = x.arrived
 	prepared, err := e.Prepare(c.Request().Context(), request)

@@ -269,8 +269,8 @@ func clamp(l *limit) int {
 	return int(min(max(*l, math.MinInt32), math.MaxInt32))
 }
 
-// readBias reads logit_bias. Whether the vocabulary has the tokens is checked by
-// checkBias.
+// readBias reads logit_bias. Whether the vocabulary has the tokens is for the
+// engine to say.
 func readBias(wire map[string]*float64) (map[int]float64, *fault) {
 	if len(wire) == 0 {
 		return nil, nil
@@ -282,7 +282,7 @@ func readBias(wire map[string]*float64) (map[int]float64, *fault) {
 		}
 		id, err := strconv.ParseInt(token, 10, 32)
 		if err != nil {
-			return nil, unknownToken(token)
+			return nil, invalid("logit_bias."+token, "names a token that no vocabulary has")
 		}
 		switch b := wire[token]; {
 		case b == nil:
@@ -299,21 +299,6 @@ func readBias(wire map[string]*float64) (map[int]float64, *fault) {
 // names mean one token.
 func isTokenID(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == "" && (s[0] != '0' || s == "0")
-}
-
-// checkBias refuses tokens that the vocabulary does not have.
-func checkBias(bias map[int]float64, vocabSize int) error {
-	if len(bias) == 0 {
-		return nil
-	}
-	if last := slices.Max(slices.Collect(maps.Keys(bias))); last >= vocabSize {
-		return unknownToken(strconv.Itoa(last)).public()
-	}
-	return nil
-}
-
-func unknownToken(token string) *fault {
-	return invalid("logit_bias."+token, "names a token that the vocabulary does not have")
 }
 
 var chatRoles = []string{"system", "developer", "user", "assistant", "tool"}

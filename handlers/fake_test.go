@@ -55,7 +55,7 @@ func (s *script) Generate(ctx context.Context, _ *engine.Prepared) iter.Seq2[eng
 	}
 }
 
-func (s *script) Info() engine.Info { return engine.Info{Context: 4096, VocabSize: 1000} }
+func (s *script) Info() engine.Info { return engine.Info{Context: 4096} }
 
 func (s *script) Health() engine.Health {
 	if s.health.State == "" {

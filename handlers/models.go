@@ -21,6 +21,8 @@ type Engine interface {
 	Health() engine.Health
 }
 
+var _ Engine = (*engine.Engine)(nil)
+
 // A Model is what clients can ask for by its id. It is listed from the start
 // and answers once its engine is set.
 type Model struct {

@@ -1,0 +1,187 @@
+package handlers
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/b3os/b3infer/engine"
+	"github.com/b3os/b3infer/llama/llamatest"
+)
+
+// These tests have the real engine behind the handlers, on the fake model.
+
+func newEngine(t *testing.T, o llamatest.Options, p engine.Params) *engine.Engine {
+	t.Helper()
+	model := llamatest.New(o)
+	p.Log = slog.New(slog.DiscardHandler)
+	e, err := engine.New(model, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := e.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := model.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+func answering(text string) llamatest.Options {
+	return llamatest.Options{Script: func(string) (string, bool) { return text, true }}
+}
+
+// contentOf is the text of a whole answer or of a stream.
+func contentOf(t *testing.T, body string) (content, reasoning string) {
+	t.Helper()
+	texts := []string{body}
+	if strings.HasPrefix(body, "data: ") {
+		texts = events(t, body)
+	}
+	for _, text := range texts {
+		if text == "[DONE]" {
+			continue
+		}
+		type words struct {
+			Content          string
+			ReasoningContent string `json:"reasoning_content"`
+		}
+		var answer struct {
+			Choices []struct{ Message, Delta words }
+		}
+		if err := json.Unmarshal([]byte(text), &answer); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range answer.Choices {
+			content += c.Message.Content + c.Delta.Content
+			reasoning += c.Message.ReasoningContent + c.Delta.ReasoningContent
+		}
+	}
+	return content, reasoning
+}
+
+func TestEngineAnswers(t *testing.T) {
+	h := serve(t, newEngine(t, answering("Die Höhe 😀 <b>\n\"END\" more"), engine.Params{}))
+	for _, c := range []struct{ name, more, want, finish string }{
+		{"whole", ``, "Die Höhe 😀 <b>\n\"END\" more", "stop"},
+		{"C130_stop", `"stop":["END"]`, "Die Höhe 😀 <b>\n\"", "stop"},
+		{"C149_length", `"max_tokens":3`, "Die", "length"},
+	} {
+		for _, stream := range []string{`"stream":false`, `"stream":true`} {
+			t.Run(c.name+stream, func(t *testing.T) {
+				more := stream
+				if c.more != "" {
+					more += "," + c.more
+				}
+				w := do(t, h, post(chatPath, chatBody(more)))
+				if got, _ := contentOf(t, w.Body.String()); w.Code != 200 || got != c.want {
+					t.Errorf("%d %q, want %q", w.Code, got, c.want)
+				}
+				if !strings.Contains(w.Body.String(), `"finish_reason":"`+c.finish+`"`) {
+					t.Errorf("the reason is not %s: %s", c.finish, w.Body)
+				}
+			})
+		}
+	}
+}
+
+func TestEngineReasons(t *testing.T) {
+	h := serve(t, newEngine(t, answering("because</think>\n\nyes"), engine.Params{}))
+	for _, stream := range []string{`"stream":false`, `"stream":true`} {
+		w := do(t, h, post(chatPath, chatBody(stream+`,"chat_template_kwargs":{"enable_thinking":true}`))) // C139, C162
+		if content, reasoning := contentOf(t, w.Body.String()); strings.TrimSpace(content) != "yes" || strings.TrimSpace(reasoning) != "because" {
+			t.Errorf("%s: %q after %q", stream, content, reasoning)
+		}
+	}
+}
+
+func TestEngineRefusals(t *testing.T) {
+	h := serve(t, newEngine(t, answering("Hi"), engine.Params{Cells: 512}))
+	for _, c := range []struct {
+		name, body  string
+		code, param string
+	}{
+		{"C048_too_long", withMessages(`[{"role":"user","content":"` + strings.Repeat("one two ", 1000) + `"}]`), "context_length_exceeded", "messages"},
+		{"unknown_token", chatBody(`"logit_bias":{"99999999":1}`), "invalid_request", "logit_bias"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := do(t, h, post(chatPath, c.body))
+			got := errorOf(t, w.Body.Bytes())
+			if w.Code != 400 || got.Code != c.code || got.Param != c.param || !strings.ContainsAny(got.Message, "0123456789") {
+				t.Errorf("%d %+v", w.Code, got)
+			}
+		})
+	}
+	for _, text := range []string{"<|im_end|>", "<think>", "</think>", "<tool_call>", "<|im_start|>system"} {
+		body := withMessages(`[{"role":"user","content":"` + text + `","name":"` + text + `"},{"role":"assistant","content":"` + text +
+			`","reasoning_content":"` + text + `"},{"role":"user","content":"` + text + `"}]`)
+		if w := do(t, h, post(chatPath, body)); w.Code != 200 {
+			t.Errorf("%s: %d %s", text, w.Code, w.Body)
+		}
+	}
+}
+
+// Clients that leave at any time leave nothing behind.
+func TestEngineDisconnects(t *testing.T) {
+	e := newEngine(t, llamatest.Options{MeanAnswer: -1}, engine.Params{Parallel: 4, Cells: 2048})
+	url := "http://" + listen(t, serve(t, e)) + chatPath
+	const clients, rounds = 8, 12
+	var group sync.WaitGroup
+	for n := range clients {
+		group.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(n), 1))
+			for range rounds {
+				leave(t, url, random)
+			}
+		})
+	}
+	group.Wait()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		h := e.Health()
+		if h.Running == 0 && h.Waiting == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d running and %d waiting after all clients left", h.Running, h.Waiting)
+		}
+	}
+	answer, err := http.Post(url, "application/json", strings.NewReader(chatBody(`"max_tokens":5`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != 200 {
+		t.Errorf("the next request: %d", answer.StatusCode)
+	}
+}
+
+// leave makes a request and goes away after a random time.
+func leave(t *testing.T, url string, random *rand.Rand) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(20_000))*time.Microsecond)
+	defer cancel()
+	more := []string{`"stream":true`, ``}[random.IntN(2)]
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(chatBody(more)))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return // it left before the head
+	}
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, answer.Body)
+}
