@@ -99,7 +99,7 @@ func (e *emitter) body(t *term, name string) (Node, error) {
 		for _, a := range s.arrays {
 			n, err := e.array(a, t, name)
 			if err != nil {
-				return nil, e.blame(err, t)
+				return nil, e.blame(err, t, "")
 			}
 			alt = append(alt, n)
 		}
@@ -107,12 +107,13 @@ func (e *emitter) body(t *term, name string) (Node, error) {
 		objects, err = e.objects(s.objects, t, name)
 		alt = append(alt, objects...)
 	}
-	return alternatives(alt...), e.blame(err, t)
+	return alternatives(alt...), e.blame(err, t, "")
 }
 
-func (e *emitter) blame(err error, t *term) error {
+// blame is compiler.blame for the schema of a term.
+func (e *emitter) blame(err error, t *term, keyword string) error {
 	if s := t.origin(); s != nil {
-		return e.c.blame(err, s, "")
+		return e.c.blame(err, s, keyword)
 	}
 	return err
 }

@@ -25,6 +25,9 @@ func (e *emitter) array(a *array, t *term, name string) (Node, error) {
 	var err error
 	if len(a.contains) > 0 {
 		inner, err = e.containing(a, name)
+		if errors.Is(err, errContains) {
+			err = e.blame(err, t, "contains")
+		}
 	} else {
 		inner, err = e.items(a, name)
 	}

@@ -30,7 +30,9 @@ func (e *emitter) objects(os []*object, t *term, name string) ([]Node, error) {
 		for _, s := range settled {
 			n, err := e.object(s, t, name)
 			switch {
-			case errors.Is(err, errFreeKeys), errors.Is(err, errOwed):
+			case errors.Is(err, errFreeKeys):
+				refused = e.blame(err, t, "minProperties")
+			case errors.Is(err, errOwed):
 				refused = err
 			case err != nil:
 				return nil, err

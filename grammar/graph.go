@@ -100,6 +100,9 @@ func (w *graphWriter) state(state int) Node {
 		if len(loop) > 0 {
 			parts = append(parts, Repeat{alternatives(loop...), 0, Unbounded})
 		}
+		if label, n := w.optionalRun(state); n > 1 {
+			return sequence(append(parts, Repeat{label, 0, n})...)
+		}
 		if len(ways) != 1 || w.g[state].final != nil {
 			return sequence(append(parts, w.branch(state, ways))...)
 		}
@@ -110,6 +113,35 @@ func (w *graphWriter) state(state int) Node {
 			return sequence(append(parts, w.enter(to))...)
 		}
 	}
+}
+
+// optionalRun is the most times n that one label may follow, where nothing else
+// may.
+func (w *graphWriter) optionalRun(state int) (label Node, n int) {
+	for ; ; n++ {
+		s := w.g[state]
+		if seq, ok := s.final.(Seq); !ok || len(seq) > 0 {
+			return nil, 0
+		}
+		if len(s.edges) == 0 {
+			return label, n
+		}
+		edge := s.edges[0]
+		if len(s.edges) > 1 || edge.to == state || label != nil && !sameText(label, edge.label) {
+			return nil, 0
+		}
+		label, state = edge.label, edge.to
+	}
+}
+
+// sameText tells whether two nodes are the same literal or class.
+func sameText(a, b Node) bool {
+	if x, ok := a.(Class); ok {
+		y, ok := b.(Class)
+		return ok && slices.Equal(x, y)
+	}
+	x, ok := a.(Literal)
+	return ok && a == b && x != ""
 }
 
 // A way is all edges to one state.
