@@ -2,7 +2,7 @@
 
 package libllama
 
-// #cgo LDFLAGS: -lmtmd -lllama-common -lllama-common-base -lvendor-hash -lllama -lggml -lggml-cpu -lggml-base -lstdc++ -lm -ldl -lpthread -Wl,--as-needed -lgomp
+// #cgo LDFLAGS: -lmtmd -lllama-common -lllama-common-base -lvendor-hash -lllama -lggml -lggml-cpu -lggml-base -lstdc++ -lm -ldl -lpthread -l:libgomp.a
 import "C"
 
 // dynamic tells that compute backends are files that must be loaded. In a
