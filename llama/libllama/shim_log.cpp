@@ -24,10 +24,11 @@ thread_local int              quiet;       // LogQuiets alive
 thread_local b3::LogCapture * capture;     // the innermost alive
 
 void emit() {
+    int level = quiet > 0 && line_level == B3_LOG_WARN ? B3_LOG_DEBUG : line_level;
     if (line_level == B3_LOG_ERROR && capture != nullptr) {
         capture->add(line);
+        level = B3_LOG_DEBUG;  // the caller says it, in its error
     }
-    const int level = quiet > 0 && line_level == B3_LOG_WARN ? B3_LOG_DEBUG : line_level;
     if (level >= min_level.load(std::memory_order_relaxed) && !line.empty()) {
         b3GoLog(level, line.data(), line.size());
     }
