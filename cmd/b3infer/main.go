@@ -22,20 +22,33 @@ func main() { os.Exit(newProgram().run()) }
 
 // run is the whole program; it returns the exit status.
 func (p *program) run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go p.obey(signals, cancel) // until the process ends
 	err := p.command().ExecuteContext(ctx)
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(p.err, "b3infer: "+oneLine(err))
+	p.complain(err)
 	return 1
 }
 
-// oneLine is an error's text without line breaks, which joined errors have.
-func oneLine(err error) string {
-	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+// obey lets the first signal end the work in order, and the second at once.
+func (p *program) obey(signals <-chan os.Signal, cancel func()) {
+	<-signals
+	cancel()
+	<-signals
+	p.complain(errors.New("stopped before everything had ended"))
+	os.Exit(1)
+}
+
+// complain tells the user what went wrong, in one line: joined errors have
+// line breaks.
+func (p *program) complain(err error) {
+	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' })
+	fmt.Fprintln(p.err, "b3infer: "+strings.Join(lines, "; "))
 }
 
 // errInterrupted ends a command that a signal stopped before it was done.

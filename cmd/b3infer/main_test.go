@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -22,22 +23,33 @@ const modelFile = "Fake.gguf"
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"b3infer":      main,
-		"fake-b3infer": func() { os.Exit(newFakeProgram().run()) },
+		"b3infer": main,
+		"fake-b3infer": func() {
+			os.Exit(newFakeProgram(llamatest.Options{Script: func(string) (string, bool) { return "Hello there.", true }}).run())
+		},
+		"endless-b3infer": func() { os.Exit(newFakeProgram(slow(llamatest.Options{MeanAnswer: -1})).run()) },
 	})
+}
+
+// slow makes a model of which an answer outlasts a test: its context would
+// otherwise be full in no time.
+func slow(o llamatest.Options) llamatest.Options {
+	o.OnDecode = func(*llama.Batch) error {
+		time.Sleep(10 * time.Millisecond)
+		return nil
+	}
+	return o
 }
 
 // newFakeProgram is the program with the fake in llama.cpp's place. The
 // system that it looks at is the folder root, if there is one.
-func newFakeProgram() *program {
+func newFakeProgram(o llamatest.Options) *program {
 	p := newProgram()
 	if _, err := os.Stat("root"); err == nil {
 		p.root = os.DirFS("root")
 	}
 	p.openBackend = func(*slog.Logger, int) (llama.Backend, error) {
-		return llamatest.NewBackend(map[string]llamatest.Options{
-			modelFile: {Script: func(string) (string, bool) { return "Hello there.", true }},
-		}), nil
+		return llamatest.NewBackend(map[string]llamatest.Options{modelFile: o}), nil
 	}
 	p.template = func(string) (llama.Chat, error) {
 		return llamatest.New(llamatest.Options{}).NewChat(llama.ChatParams{})

@@ -142,6 +142,21 @@ func call(t *testing.T, method, url, body string, header ...string) (int, string
 	return response.StatusCode, string(text)
 }
 
+// post sends a request and returns the answer while its body still comes.
+func post(t *testing.T, url, body string) *http.Response {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response
+}
+
 const hello = `{"model": "Fake", "messages": [{"role": "user", "content": "Hi"}]}`
 
 func TestServe(t *testing.T) {
