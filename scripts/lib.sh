@@ -6,7 +6,7 @@
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 CACHE=${B3INFER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/b3infer}
 
-say() { printf '%s\n' "$*" >&2; }
+say() { printf '%s\n' "$@" >&2; }
 
 die() {
 	say "${0##*/}: $*"
