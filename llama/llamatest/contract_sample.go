@@ -256,6 +256,9 @@ func (r *rig) frequencies(temperature float64) {
 	masks := r.allow(tokens...)
 	row := greedyRow(0)
 	row.Mask = 0
+	for i, t := range tokens { // so that they are not about equally likely
+		row.Bias = append(row.Bias, llama.TokenBias{Token: t, Bias: -0.8 * float32(i)})
+	}
 	share := make(map[llama.Token]float64)
 	total := 0.0
 	masked := r.sampleRows(masks, row)[0]
