@@ -1,10 +1,7 @@
 package handlers
 
 import (
-	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -145,10 +142,15 @@ func (r *chatRequest) includeUsage() bool {
 	return r.StreamOptions != nil && isTrue(r.StreamOptions.IncludeUsage)
 }
 
-func isTrue(b *bool) bool { return b != nil && *b }
-
-// isSet tells whether v is there and not null.
-func isSet(v jsontext.Value) bool { return v != nil && v.Kind() != 'n' }
+// DecodeChat is what the body of a chat completion asks of an engine, for the
+// commands that show what becomes of a request. Errors are *engine.Error.
+func DecodeChat(body []byte) (*engine.Request, error) {
+	var wire chatRequest
+	if err := decode(body, &wire, strict); err != nil {
+		return nil, err
+	}
+	return wire.toRequest()
+}
 
 // toRequest checks the parameters and says them in the engine's words.
 func (r *chatRequest) toRequest() (*engine.Request, error) {
@@ -237,68 +239,21 @@ func (r *chatRequest) checkOffered() *fault {
 	return nil
 }
 
-// leastTopP stands for a top_p of 0: only the likeliest token is kept.
-const leastTopP = 1e-9
-
 func (r *chatRequest) sampling() engine.Sampling {
 	s := engine.Sampling{
 		Temperature: r.Temperature,
-		TopP:        r.TopP,
+		TopP:        readTopP(r.TopP),
 		MinP:        r.MinP,
 		Presence:    r.PresencePenalty,
 		Frequency:   r.FrequencyPenalty,
 		Repetition:  r.RepetitionPenalty,
 		Seed:        (*int64)(r.Seed),
 	}
-	if s.TopP != nil && *s.TopP < leastTopP {
-		least := leastTopP
-		s.TopP = &least
-	}
 	if r.TopK != nil {
 		k := clamp(r.TopK)
 		s.TopK = &k
 	}
 	return s
-}
-
-// clamp is l as an int that fits 32 bits; nil is 0.
-func clamp(l *limit) int {
-	if l == nil {
-		return 0
-	}
-	return int(min(max(*l, math.MinInt32), math.MaxInt32))
-}
-
-// readBias reads logit_bias. Whether the vocabulary has the tokens is for the
-// engine to say.
-func readBias(wire map[string]*float64) (map[int]float64, *fault) {
-	if len(wire) == 0 {
-		return nil, nil
-	}
-	bias := make(map[int]float64, len(wire))
-	for _, token := range slices.Sorted(maps.Keys(wire)) {
-		if !isTokenID(token) {
-			return nil, invalid("logit_bias."+token, "must be named by a token id")
-		}
-		id, err := strconv.ParseInt(token, 10, 32)
-		if err != nil {
-			return nil, invalid("logit_bias."+token, "names a token that no vocabulary has")
-		}
-		switch b := wire[token]; {
-		case b == nil:
-		case *b < -100 || *b > 100:
-			return nil, invalid("logit_bias."+token, "must be between -100 and 100")
-		default:
-			bias[int(id)] = *b
-		}
-	}
-	return bias, nil
-}
-
-// isTokenID tells whether s is written as a number from 0 on, so that no two
-// names mean one token.
-func isTokenID(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == "" && (s[0] != '0' || s == "0")
 }
 
 var chatRoles = []string{"system", "developer", "user", "assistant", "tool"}
@@ -356,14 +311,6 @@ func (m *chatMessage) toMessage() (engine.Message, *fault) {
 		out.CallID = *m.ToolCallID
 	}
 	return out, nil
-}
-
-// value is *s, or "" for nil.
-func value(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 // texts are the text parts.

@@ -233,3 +233,16 @@ func (*laterList) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	_, err := d.ReadToken()
 	return err
 }
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+// isSet tells whether v is there and not null.
+func isSet(v jsontext.Value) bool { return v != nil && v.Kind() != 'n' }
+
+// value is *s, or "" for nil.
+func value(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

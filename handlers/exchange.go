@@ -70,16 +70,20 @@ func (s *server) observe(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		w.Header().Set("X-Request-Id", x.id)
 		w.Before(func() { x.setTiming(w.Header()) })
-		defer func() { s.logRequest(c, x, w.Status) }()
-
+		defer s.end(c, x, w)
 		if err := caught(next, c); err != nil {
 			s.fail(c, x, w, err)
 		}
-		if x.stream != nil {
-			x.stream.close()
-		}
 		return nil
 	}
+}
+
+// end is the last of a request, however it ended.
+func (s *server) end(c *echo.Context, x *exchange, w *echo.Response) {
+	if x.stream != nil {
+		x.stream.close()
+	}
+	s.logRequest(c, x, w.Status)
 }
 
 // A panicError is a panic that was caught on the way of a request.
@@ -220,15 +224,18 @@ func milliseconds(key string, d time.Duration) slog.Attr {
 }
 
 // writeJSON sends a body whose length is known.
-func writeJSON(c *echo.Context, status int, body []byte) error {
-	return writeBody(c, status, "application/json", body)
+func writeJSON(c *echo.Context, status int, body []byte) {
+	writeBody(c, status, "application/json", body)
 }
 
-func writeBody(c *echo.Context, status int, contentType string, body []byte) error {
+// writeBody sends a body. That it cannot be written means that the client has
+// left.
+func writeBody(c *echo.Context, status int, contentType string, body []byte) {
 	w := c.Response()
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, err := w.Write(body)
-	return err
+	if _, err := w.Write(body); err != nil {
+		of(c).gone = true
+	}
 }

@@ -166,5 +166,6 @@ func sendJSON(c *echo.Context, status int, v any) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(c, status, body)
+	writeJSON(c, status, body)
+	return nil
 }

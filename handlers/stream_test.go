@@ -123,6 +123,15 @@ func TestWriteErrorLeavesTheAnswer(t *testing.T) {
 	}
 }
 
+// A whole body that cannot be written is the client's doing, not a failure.
+func TestWriteErrorOfWholeAnswer(t *testing.T) {
+	h := serve(t, says("Hi"))
+	h.ServeHTTP(&brokenWriter{ResponseRecorder: httptest.NewRecorder(), writes: 1}, post(chatPath, chatBody("")))
+	if log := h.log.String(); !strings.Contains(log, "status=499") || strings.Contains(log, "request failed") {
+		t.Errorf("log: %s", log)
+	}
+}
+
 // listen serves h on a real connection as cmd does.
 func listen(t testing.TB, h http.Handler) string {
 	t.Helper()
