@@ -14,7 +14,6 @@ type builder struct {
 	keys, tensors  int
 	meta, table    bytes.Buffer
 	version        uint32
-	alignment      int
 	data           int  // bytes of tensor data
 	cut            int  // bytes to leave out at the end
 	claimedTensors *int // in place of the true number
