@@ -88,7 +88,8 @@ type Context interface {
 	// state that cannot be cut, and then changes nothing.
 	SeqRemove(s SeqID, from, to Pos) error
 	// SeqRange is the first and last position held, -1 and -1 for an empty
-	// sequence (llama_memory_seq_pos_min, _max).
+	// sequence (llama_memory_seq_pos_min, _max). On hybrids both are where the
+	// recurrent state is.
 	SeqRange(s SeqID) (first, last Pos)
 	// StateSize is the buffer that StateSave needs (llama_state_seq_get_size_ext).
 	// partial means only what cannot be recomputed from cells: recurrent state and

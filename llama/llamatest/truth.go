@@ -60,5 +60,5 @@ func countTokens(prompt, answer []llama.Token) []llama.TokenCount {
 	return counts
 }
 
-// tokenContent and embeddingContent tell rows apart by what is put in.
+// tokenContent tells rows of tokens apart by what is put in (see rowContent).
 func tokenContent(t llama.Token) uint64 { return mix(uint64(t)) }
