@@ -28,7 +28,8 @@ need() {
 # package_of TOOL prints the name of the Debian and Ubuntu package that holds it.
 package_of() {
 	case $1 in
-	c++ | cc) echo g++ ;;
+	cc) echo gcc ;;
+	c++) echo g++ ;;
 	ninja) echo ninja-build ;;
 	python3) echo python3-venv ;;
 	flock) echo util-linux ;;
