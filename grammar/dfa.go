@@ -391,3 +391,15 @@ func (l edgeList) sorted() []Edge {
 	}
 	return out
 }
+
+// edgeAt is the index of the edge on r, or -1.
+func edgeAt(edges []Edge, r rune) int {
+	i, found := slices.BinarySearchFunc(edges, r, func(e Edge, r rune) int { return cmp.Compare(e.Lo, r) })
+	if found {
+		return i
+	}
+	if i > 0 && r <= edges[i-1].Hi {
+		return i - 1
+	}
+	return -1
+}

@@ -6,7 +6,7 @@ import (
 
 // emit spells the values of a term as a grammar.
 func (c *compiler) emit(root *term) (*Grammar, error) {
-	e := &emitter{c: c, known: map[*term]Node{}, ranks: map[string]int{}}
+	e := &emitter{c: c, known: map[*term]Node{}, ranks: map[string]int{}, chars: map[string]*DFA{}}
 	e.rankTexts(c.doc.root.value)
 	id := e.reserve("root")
 	root = c.target(root)
@@ -28,7 +28,8 @@ type emitter struct {
 	ruleList
 	c     *compiler
 	known map[*term]Node
-	ranks map[string]int // where in the schema a text comes first
+	ranks map[string]int  // where in the schema a text comes first
+	chars map[string]*DFA // one escaped or plain character of a class
 }
 
 // value is the node of a term: a reference to its rule, or, for what nests no
@@ -134,26 +135,13 @@ func (e *emitter) scalars(s *shape) ([]Node, error) {
 		alt = append(alt, lexeme(d))
 	}
 	for _, t := range s.strings {
-		n, err := e.text(t.tighten())
+		n, err := e.text(t.tighten(), "text")
 		if err != nil {
 			return nil, err
 		}
 		alt = append(alt, n)
 	}
 	return alt, nil
-}
-
-// text spells strings. Bounds on the length of any characters are counted, with
-// others they become states.
-func (e *emitter) text(t text) (Node, error) {
-	if t.dfa.isAll() && (t.min > 0 || t.max != Unbounded) {
-		return sequence(Literal(`"`), Repeat{AnyChar(), t.min, t.max}, Literal(`"`)), nil
-	}
-	d, err := e.c.language([]text{t})
-	if err != nil {
-		return nil, err
-	}
-	return e.quoted(d)
 }
 
 // quoted spells the strings of a language, once for each.

@@ -4,7 +4,7 @@ import "sync"
 
 // A format is the language of a format name of JSON Schema.
 type format struct {
-	pattern string // of the whole text; empty where no pattern is known
+	pattern string // of the whole text
 	// exact tells that the pattern is the format. Others leave texts out.
 	exact    bool
 	language func() *DFA
@@ -39,6 +39,10 @@ const (
 	// A relative reference whose first segment has no colon.
 	relativeFormat = `(?:` + authority + `|/(?:` + pathChar + `+` + pathTail + `)?|(?:[A-Za-z0-9._~!$&'()*+,;=@-]|%[0-9A-Fa-f]{2})+` + pathTail + `|)` + queryTail
 	referFormat    = uriFormat + `|` + relativeFormat
+
+	// Patterns without groups: characters, escapes and classes with repetitions.
+	regexClass  = `\[\^?(?:a-z|A-Z|0-9|[A-Za-z0-9_ .]|\\[dwsDWS])+\]`
+	regexFormat = `\^?(?:(?:[A-Za-z0-9 _/:,;=@#%&'"<>~!-]|\.|\\[dwsDWS.^$*+?()\[\]{}|/\\]|` + regexClass + `)[*+?]?|\|)*\$?`
 
 	pointerFormat = `(?:/(?:[^/~]|~[01])*)*`
 )
@@ -78,7 +82,7 @@ var formats = func() map[string]*format {
 		"uri-template":          {pattern: `(?:` + pathChar + `|[/?#]|\{[A-Za-z0-9_]+(?:,[A-Za-z0-9_]+)*\})*`},
 		"json-pointer":          {pattern: pointerFormat, exact: true},
 		"relative-json-pointer": {pattern: `(?:0|[1-9]\d*)(?:#|` + pointerFormat + `)`, exact: true},
-		"regex":                 {},
+		"regex":                 {pattern: regexFormat},
 	}
 	for _, f := range m {
 		f.language = sync.OnceValue(func() *DFA { return compileLexeme(f.pattern) })

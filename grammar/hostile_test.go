@@ -3,11 +3,21 @@ package grammar
 import (
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// cpuTime is the processor time that this process has used.
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
 
 // list joins n texts with commas.
 func list(n int, text func(i int) string) string {
@@ -64,9 +74,9 @@ func TestHostile(t *testing.T) {
 			"schema at /properties/y: has too many branches"},
 	}
 	for _, test := range tests {
-		start := time.Now()
+		start := cpuTime()
 		_, err := FromSchema([]byte(test.schema), Options{Strict: true})
-		t.Logf("%s: %v", test.name, time.Since(start))
+		t.Logf("%s: %v", test.name, cpuTime()-start)
 		if diff := cmp.Diff(test.want, errText(err)); diff != "" {
 			t.Errorf("%s: %s", test.name, diff)
 		}
@@ -91,9 +101,9 @@ func TestLarge(t *testing.T) {
 		{"Unicode classes", `{"type":"string","pattern":"^[\\p{L}\\p{N}]+([ -][\\p{Lu}\\p{Ll}]+){0,3}$","maxLength":20}`, `"Straße é"`},
 	}
 	for _, test := range tests {
-		start := time.Now()
+		start := cpuTime()
 		g, err := FromSchema([]byte(test.schema), Options{Strict: true})
-		t.Logf("%s: %v", test.name, time.Since(start))
+		t.Logf("%s: %v", test.name, cpuTime()-start)
 		if err != nil {
 			t.Errorf("%s: %v", test.name, err)
 		} else if err := g.Check([]byte(test.instance)); err != nil {

@@ -97,12 +97,18 @@ func (b *shaper) oneOf(v *value) error {
 }
 
 func (b *shaper) exactlyOne(shapes []*shape) (*shape, error) {
+	overlaps := make([][]*shape, len(shapes))
+	for i, s := range shapes {
+		for j, other := range shapes[:i] {
+			if !b.c.apart(s, other, apartDepth) {
+				overlaps[i] = append(overlaps[i], other)
+				overlaps[j] = append(overlaps[j], s)
+			}
+		}
+	}
 	acc := emptyShape()
 	for i, s := range shapes {
-		for j, other := range shapes {
-			if i == j || b.c.apart(shapes[i], other, apartDepth) {
-				continue
-			}
+		for _, other := range overlaps[i] {
 			not, err := b.c.complement(other, s)
 			if err == nil {
 				s, err = b.c.intersect(s, not)

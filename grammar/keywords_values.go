@@ -1,9 +1,6 @@
 package grammar
 
-import (
-	"errors"
-	"slices"
-)
+import "slices"
 
 // valueShape is the set of the given values.
 func (c *compiler) valueShape(values []*value) (*shape, error) {
@@ -240,8 +237,6 @@ func (c *compiler) pattern(pattern string) (*DFA, error) {
 	return d, err
 }
 
-var errFormat = errors.New("asks for a format that is not supported")
-
 // format is enforced beside an explicit string type only: elsewhere it is an
 // annotation.
 func (b *shaper) format(v *value) error {
@@ -252,9 +247,6 @@ func (b *shaper) format(v *value) error {
 	f, known := formats[v.text]
 	if !known {
 		return nil
-	}
-	if f.pattern == "" {
-		return errFormat
 	}
 	if err := b.narrowStrings(f.language(), nil); err != nil {
 		return err

@@ -19,15 +19,27 @@ func sequence(parts ...Node) Node {
 	return out
 }
 
-// appendPart joins literals that meet.
+// appendPart joins literals that meet, and a part with repetitions of the same.
 func appendPart(seq Seq, p Node) Seq {
-	lit, ok := p.(Literal)
-	if ok && lit == "" {
-		return seq
-	}
-	if n := len(seq); ok && n > 0 {
-		if before, ok := seq[n-1].(Literal); ok {
-			seq[n-1] = before + lit
+	n := len(seq)
+	switch p := p.(type) {
+	case Literal:
+		if p == "" {
+			return seq
+		}
+		if n > 0 {
+			if before, ok := seq[n-1].(Literal); ok {
+				seq[n-1] = before + p
+				return seq
+			}
+		}
+	case Repeat:
+		if n > 0 && sameText(seq[n-1], p.Body) {
+			p.Min++
+			if p.Max != Unbounded {
+				p.Max++
+			}
+			seq[n-1] = p
 			return seq
 		}
 	}

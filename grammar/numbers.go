@@ -24,6 +24,9 @@ var integers = sync.OnceValue(func() *DFA {
 
 // comparison is the numbers x for which want holds of the sign of x - d.
 func comparison(m *meter, d decimal, want func(sign int) bool) (*DFA, error) {
+	if err := m.spend(100 + 20*(len(d.int)+len(d.frac))); err != nil {
+		return nil, err
+	}
 	positive := compareUnsigned(d, func(sign int) bool {
 		if d.neg {
 			sign = 1

@@ -89,7 +89,7 @@ func TestPatternsRefused(t *testing.T) {
 		{`(?:){1000000000}`, errWork.Error()},
 	}
 	for _, test := range tests {
-		_, err := compilePattern(&meter{left: 5_000_000}, test.pattern, 4096)
+		_, err := compilePattern(&meter{left: 1_500_000}, test.pattern, 4096)
 		if diff := cmp.Diff(test.err, errText(err)); diff != "" {
 			t.Errorf("%s: %s", test.pattern, diff)
 		}

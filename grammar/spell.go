@@ -1,7 +1,9 @@
 package grammar
 
 import (
+	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -86,15 +88,16 @@ func quote(s string) string {
 }
 
 // escapes spells the characters that stand in a string only escaped.
-var escapes = func() map[rune]string {
-	m := map[rune]string{'"': `\"`, '\\': `\\`}
-	for r := rune(0); r < ' '; r++ {
-		m[r] = fmt.Sprintf(`\u%04x`, r)
+var escapes = func() (spellings ['\\' + 1]string) {
+	for r := range ' ' {
+		spellings[r] = fmt.Sprintf(`\u%04x`, r)
 	}
-	for r, s := range map[rune]string{'\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`} {
-		m[r] = s
+	for r, s := range map[rune]string{
+		'\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '"': `\"`, '\\': `\\`,
+	} {
+		spellings[r] = s
 	}
-	return m
+	return spellings
 }()
 
 // plainRunes are the characters that stand for themselves in a string.
@@ -105,102 +108,134 @@ func spellStrings(m *meter, d *DFA, limit int) (*DFA, error) {
 	if d.isAll() {
 		return AnyString(), nil
 	}
-	s := speller{in: d, out: []State{{Edges: []Edge{{'"', '"', 1}}}}}
-	s.out = append(s.out, make([]State, len(d.States)+1)...)
-	end := int32(len(d.States) + 1)
-	s.out[end].Accept = true
+	states, err := spellQuoted(m, d)
+	if err != nil {
+		return nil, err
+	}
+	if len(states) > limit {
+		return nil, errStates
+	}
+	return &DFA{states}, nil
+}
+
+// spellQuoted rewrites an automaton over contents into one over spellings. The
+// result is as good as minimal if d is.
+func spellQuoted(m *meter, d *DFA) ([]State, error) {
+	s := speller{in: d, suffixes: map[string]int32{}}
+	s.out = make([]State, len(d.States)+2)
+	s.out[0].Edges = []Edge{{'"', '"', 1}}
+	s.out[len(d.States)+1].Accept = true
 	for i := range d.States {
-		s.state(int32(i), end)
-		if err := m.spend(8 + 4*len(d.States[i].Edges)); err != nil {
+		s.state(int32(i))
+		if err := m.spend(40 + 4*len(d.States[i].Edges)); err != nil {
 			return nil, err
 		}
-		if len(s.out) > 8*limit {
-			return nil, errStates
-		}
 	}
-	return finishDFA(m, s.out, limit)
+	return trimStates(s.out), nil
 }
 
-// A speller rewrites an automaton over contents into one over spellings. State
-// i of the one is state i+1 of the other.
+// A speller writes the states of a spelling: the opening quote, a state for each
+// one of in, the end, then the insides of escapes.
 type speller struct {
-	in  *DFA
-	out []State
+	in       *DFA
+	out      []State
+	suffixes map[string]int32 // the states inside of escapes, by what they lead to
 }
 
-func (s *speller) state(i, end int32) {
-	n := edgeList{}
-	escaped := map[string]int32{} // suffix of an escape and where it leads
+// An escapeEnd is what is left of an escape and the state behind it.
+type escapeEnd struct {
+	text string
+	to   int32
+}
+
+func (s *speller) state(i int32) {
+	var edges edgeList
+	var escaped []escapeEnd
 	for _, e := range s.in.States[i].Edges {
 		for _, r := range intersectRunes(runeSet{{e.Lo, e.Hi}}, plainRunes) {
-			n.add(Edge{r.Lo, r.Hi, e.To + 1})
+			edges.add(Edge{r.Lo, r.Hi, e.To + 1})
 		}
 		for r := e.Lo; r <= min(e.Hi, '\\'); r++ {
 			if spelling := escapes[r]; spelling != "" {
-				escaped[spelling[1:]] = e.To + 1
+				escaped = append(escaped, escapeEnd{spelling[1:], e.To + 1})
 			}
 		}
 	}
 	if s.in.States[i].Accept {
-		n.add(Edge{'"', '"', end})
+		edges.add(Edge{'"', '"', int32(len(s.in.States) + 1)})
 	}
 	if len(escaped) > 0 {
-		n.add(Edge{'\\', '\\', s.suffixes(escaped)})
+		slices.SortFunc(escaped, func(a, b escapeEnd) int { return strings.Compare(a.text, b.text) })
+		edges.add(Edge{'\\', '\\', s.suffix(escaped)})
 	}
-	s.out[i+1].Edges = n.sorted()
+	s.out[i+1].Edges = edges.sorted()
 }
 
-// suffixes makes the state from which each of the texts leads to its target.
-func (s *speller) suffixes(texts map[string]int32) int32 {
+// suffix is the state from which each of the ends leads to its target.
+func (s *speller) suffix(ends []escapeEnd) int32 {
+	var key []byte
+	for _, end := range ends {
+		key = binary.AppendUvarint(append(key, end.text...), uint64(end.to))
+	}
+	if id, ok := s.suffixes[string(key)]; ok {
+		return id
+	}
 	id := int32(len(s.out))
+	s.suffixes[string(key)] = id
 	s.out = append(s.out, State{})
-	var n edgeList
-	deeper := map[byte]map[string]int32{}
-	for text, to := range texts {
-		if len(text) == 1 {
-			n.add(Edge{rune(text[0]), rune(text[0]), to})
-			continue
+	var edges edgeList
+	for len(ends) > 0 {
+		c, same := ends[0].text[0], 1
+		for same < len(ends) && ends[same].text[0] == c {
+			same++
 		}
-		if deeper[text[0]] == nil {
-			deeper[text[0]] = map[string]int32{}
+		to := ends[0].to
+		if len(ends[0].text) > 1 {
+			deeper := slices.Clone(ends[:same])
+			for i := range deeper {
+				deeper[i].text = deeper[i].text[1:]
+			}
+			to = s.suffix(deeper)
 		}
-		deeper[text[0]][text[1:]] = to
+		edges.add(Edge{rune(c), rune(c), to})
+		ends = ends[same:]
 	}
-	for c, rest := range deeper {
-		n.add(Edge{rune(c), rune(c), s.suffixes(rest)})
-	}
-	s.out[id].Edges = n.sorted()
+	s.out[id].Edges = edges.sorted()
 	return id
 }
 
 // AnyString is the language of all JSON strings.
 var AnyString = sync.OnceValue(func() *DFA {
-	s := speller{in: allTexts, out: make([]State, 3)}
-	s.out[0].Edges = []Edge{{'"', '"', 1}}
-	s.out[2].Accept = true
-	s.state(0, 2)
-	return mustDFA(finishDFA(unmetered(), s.out, len(s.out)))
+	states, err := spellQuoted(unmetered(), allTexts)
+	return mustDFA(&DFA{states}, err)
 })
 
 // AnyChar is the language of single characters as they stand in a JSON string.
 var AnyChar = sync.OnceValue(func() *DFA {
 	one := &DFA{States: []State{{Edges: edgesTo(anyRune, 1)}, {Accept: true}}}
-	quoted := mustDFA(spellStrings(unmetered(), one, 100))
-	// Without its quotes: start behind the first, accept before the second.
-	states := make([]State, len(quoted.States))
-	for i, s := range quoted.States {
+	return mustDFA(spellChar(unmetered(), one))
+})
+
+// spellChar is the spellings of one character without quotes around it.
+func spellChar(m *meter, one *DFA) (*DFA, error) {
+	quoted, err := spellQuoted(m, one)
+	if err != nil {
+		return nil, err
+	}
+	// Start behind the opening quote, accept before the closing one.
+	states := make([]State, len(quoted))
+	for i, s := range quoted {
 		for _, e := range s.Edges {
-			if quoted.States[e.To].Accept {
+			if quoted[e.To].Accept {
 				states[i].Accept = true
 			} else {
 				states[i].Edges = append(states[i].Edges, e)
 			}
 		}
 	}
-	first := states[0].Edges[0].To
-	states[0] = states[first]
-	return mustDFA(finishDFA(unmetered(), states, 100))
-})
+	states[0] = states[quoted[0].Edges[0].To]
+	return finishDFA(m, states, len(states))
+}
 
 // mustDFA is for automata that are part of the program.
 func mustDFA(d *DFA, err error) *DFA {
