@@ -121,6 +121,8 @@ func TestContractPaths(t *testing.T) {
 	runRefusals(t, h, []refusal{
 		{"unknown_path", get("/v2/x"), 404,
 			wireError{"there is no /v2/x here; GET /openapi.yaml lists the paths", badRequest, "not_found", ""}},
+		{"no_model_id", get("/v1/models/"), 404,
+			wireError{"there is no /v1/models/ here; GET /openapi.yaml lists the paths", badRequest, "not_found", ""}},
 		{"get_on_chat", get(chatPath), 405,
 			wireError{"GET is not allowed here; use POST", badRequest, "method_not_allowed", ""}},
 		{"options_on_chat", httptest.NewRequest("OPTIONS", chatPath, nil), 405,

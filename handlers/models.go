@@ -152,6 +152,8 @@ func (s *server) getModel(c *echo.Context) error {
 	id := c.Param("*")
 	m := s.models.find(id)
 	switch {
+	case id == "":
+		return unknownPath(c)
 	case m == nil:
 		return notServed(id)
 	case asksAnthropic(c.Request().Header):
