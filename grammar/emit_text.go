@@ -14,7 +14,7 @@ func (e *emitter) text(t text, name string) (Node, error) {
 	case kind == loopsAtEnd:
 		w := endWriter{e: e, t: t, ids: map[textState]int{}}
 		return w.node(name)
-	case t.product() <= maxTextProduct:
+	case t.product() <= maxTextProduct, t.max <= shortText && t.min <= shortText && t.product() <= maxShortProduct:
 	case kind == loopsAlone:
 		w := loopWriter{e: e, t: t}
 		return w.node(name)
@@ -30,7 +30,14 @@ func (e *emitter) text(t text, name string) (Node, error) {
 
 // maxTextProduct is how many edges an automaton may get for the sake of a bound
 // on its texts' length.
-const maxTextProduct = 50_000
+const maxTextProduct = 20_000
+
+// Where texts are short, bounds on single loops would leave out much, and more
+// is spent to be exact.
+const (
+	shortText       = 64
+	maxShortProduct = 200_000
+)
 
 // product is about how many edges the automaton has that counts characters.
 func (t text) product() int {
@@ -42,13 +49,13 @@ func (t text) product() int {
 	if longest := t.dfa.longest(); longest != Unbounded {
 		n = min(n, longest)
 	}
-	return min(n, maxTextProduct) * edges
+	return min(n, maxShortProduct) * edges
 }
 
 // shortened lowers the upper bound to what can be counted with states.
 func (t text) shortened() text {
 	one := text{t.dfa, 1, 1}
-	if most := max(maxTextProduct/one.product(), t.min+1); t.max == Unbounded || most < t.max {
+	if most := max(maxTextProduct/one.product(), t.min+1, shortText); t.max == Unbounded || most < t.max {
 		t.max = most
 	}
 	return t

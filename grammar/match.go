@@ -23,8 +23,17 @@ func (g *Grammar) Check(text []byte) error {
 		m.far, m.expected = ends[len(ends)-1], append(m.expectedAt(ends[len(ends)-1]), "the end")
 	}
 	slices.Sort(m.expected)
-	return &Mismatch{Offset: m.far, Expected: slices.Compact(m.expected)}
+	e := &Mismatch{Offset: m.far, Expected: slices.Compact(m.expected)}
+	for i, s := range e.Expected {
+		if len(s) > maxExpected {
+			e.Expected[i] = s[:maxExpected] + "…"
+		}
+	}
+	return e
 }
+
+// maxExpected is how much of a long class or literal a Mismatch shows.
+const maxExpected = 80
 
 // A Mismatch says where a text leaves a grammar. Text[:Offset] is the longest
 // beginning that some text of the grammar has.

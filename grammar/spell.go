@@ -100,6 +100,17 @@ var escapes = func() (spellings ['\\' + 1]string) {
 	return spellings
 }()
 
+// escapeOrder is the characters that have an escape, in the order of that.
+var escapeOrder = func() (rs []rune) {
+	for r, spelling := range escapes {
+		if spelling != "" {
+			rs = append(rs, rune(r))
+		}
+	}
+	slices.SortFunc(rs, func(a, b rune) int { return strings.Compare(escapes[a], escapes[b]) })
+	return rs
+}()
+
 // plainRunes are the characters that stand for themselves in a string.
 var plainRunes = intersectRunes(anyRune, runeSet{{' ', '!'}, {'#', '['}, {']', anyRune[1].Hi}})
 
@@ -121,7 +132,7 @@ func spellStrings(m *meter, d *DFA, limit int) (*DFA, error) {
 // spellQuoted rewrites an automaton over contents into one over spellings. The
 // result is as good as minimal if d is.
 func spellQuoted(m *meter, d *DFA) ([]State, error) {
-	s := speller{in: d, suffixes: map[string]int32{}}
+	s := speller{in: d, suffixes: map[string]int32{}, uniform: map[int32]int32{}}
 	s.out = make([]State, len(d.States)+2)
 	s.out[0].Edges = []Edge{{'"', '"', 1}}
 	s.out[len(d.States)+1].Accept = true
@@ -140,6 +151,7 @@ type speller struct {
 	in       *DFA
 	out      []State
 	suffixes map[string]int32 // the states inside of escapes, by what they lead to
+	uniform  map[int32]int32  // of these, where all escapes lead to one state
 }
 
 // An escapeEnd is what is left of an escape and the state behind it.
@@ -150,26 +162,77 @@ type escapeEnd struct {
 
 func (s *speller) state(i int32) {
 	var edges edgeList
-	var escaped []escapeEnd
+	targets := make([]int32, len(escapeOrder)) // of the escapes, 0 for none
 	for _, e := range s.in.States[i].Edges {
-		for _, r := range intersectRunes(runeSet{{e.Lo, e.Hi}}, plainRunes) {
-			edges.add(Edge{r.Lo, r.Hi, e.To + 1})
+		for _, r := range plainRunes {
+			if lo, hi := max(e.Lo, r.Lo), min(e.Hi, r.Hi); lo <= hi {
+				edges.add(Edge{lo, hi, e.To + 1})
+			}
 		}
-		for r := e.Lo; r <= min(e.Hi, '\\'); r++ {
-			if spelling := escapes[r]; spelling != "" {
-				escaped = append(escaped, escapeEnd{spelling[1:], e.To + 1})
+		for k, r := range escapeOrder {
+			if e.Lo <= r && r <= e.Hi {
+				targets[k] = e.To + 1
 			}
 		}
 	}
 	if s.in.States[i].Accept {
 		edges.add(Edge{'"', '"', int32(len(s.in.States) + 1)})
 	}
-	if len(escaped) > 0 {
-		slices.SortFunc(escaped, func(a, b escapeEnd) int { return strings.Compare(a.text, b.text) })
-		edges.add(Edge{'\\', '\\', s.suffix(escaped)})
+	if to := s.escapes(targets); to != 0 {
+		edges.add(Edge{'\\', '\\', to})
 	}
 	s.out[i+1].Edges = edges.sorted()
 }
+
+// escapes is the state behind the backslash, or 0 if there is no escape.
+func (s *speller) escapes(targets []int32) int32 {
+	var ends []escapeEnd
+	uniform := true
+	for k, to := range targets {
+		uniform = uniform && to == targets[0]
+		if to != 0 {
+			ends = append(ends, escapeEnd{escapes[escapeOrder[k]][1:], to})
+		}
+	}
+	if len(ends) == 0 {
+		return 0
+	}
+	if !uniform {
+		return s.suffix(ends)
+	}
+	id, ok := s.uniform[targets[0]]
+	if !ok {
+		id = s.anyEscape(targets[0])
+		s.uniform[targets[0]] = id
+	}
+	return id
+}
+
+// anyEscape is the state from which every escape leads to one target.
+func (s *speller) anyEscape(target int32) int32 {
+	base := int32(len(s.out))
+	for _, state := range escapeStates() {
+		edges := slices.Clone(state.Edges)
+		for i, e := range edges {
+			if edges[i].To = target; e.To >= 0 {
+				edges[i].To = base + e.To
+			}
+		}
+		s.out = append(s.out, State{Edges: edges})
+	}
+	return base
+}
+
+// escapeStates are the insides of all escapes. They end in state -1.
+var escapeStates = sync.OnceValue(func() []State {
+	s := speller{suffixes: map[string]int32{}}
+	var ends []escapeEnd
+	for _, r := range escapeOrder {
+		ends = append(ends, escapeEnd{escapes[r][1:], -1})
+	}
+	s.suffix(ends)
+	return s.out
+})
 
 // suffix is the state from which each of the ends leads to its target.
 func (s *speller) suffix(ends []escapeEnd) int32 {
