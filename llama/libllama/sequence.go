@@ -41,6 +41,9 @@ func (c *Context) SeqCopy(src, dst llama.SeqID, from, to llama.Pos) error {
 	first, last := c.SeqRange(src)
 	dstFirst, dstLast := c.SeqRange(dst)
 	hybrid := !c.limits.RangeCopy
+	if hybrid {
+		first = 0 // of the cells; SeqRange tells where the recurrent state is
+	}
 	switch {
 	case src == dst:
 		return fmt.Errorf("copy sequence %d to itself: %w", src, llama.ErrInvalid)

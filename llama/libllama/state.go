@@ -28,6 +28,13 @@ func (c *Context) StateSave(s llama.SeqID, dst []byte, partial bool) (int, error
 	if err := c.checkSequence(s); err != nil {
 		return 0, fmt.Errorf("state: %w", err)
 	}
+	size, err := c.StateSize(s, partial)
+	if err != nil {
+		return 0, err
+	}
+	if len(dst) < size {
+		return 0, fmt.Errorf("save the state of sequence %d: %d bytes for %d: %w", s, len(dst), size, llama.ErrInvalid)
+	}
 	var n C.size_t
 	var cerr C.b3_error
 	if code := C.b3_state_save(c.c, C.int32_t(s), cbool(partial), (*C.uint8_t)(ptr(dst)), C.size_t(len(dst)), &n, &cerr); code != C.B3_OK {
