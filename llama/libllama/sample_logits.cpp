@@ -135,8 +135,7 @@ const float * logits::block(int32_t block) {
 
 void logits::add_biases(int32_t block) {
     for (const b3_bias * e = biases_.begin(block); e != biases_.end(block); e++) {
-        float & x = changed_[e->id % block_size];
-        x = e->bias == -INFINITY ? -INFINITY : x + e->bias;
+        changed_[e->id % block_size] += e->bias; // +inf with a ban is NaN, which is banned too
     }
 }
 
