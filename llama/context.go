@@ -18,7 +18,7 @@ type ContextParams struct {
 	Batch     int    // most rows of one Decode (n_batch)
 	UBatch    int    // most rows computed at a time (n_ubatch)
 	Outputs   int    // most rows with logits of one Decode (n_outputs_max)
-	Threads   int    // CPU threads of the backend's pool that this context uses
+	Threads   int    // CPU threads that this context uses (n_threads)
 	KV        KVType // format of keys and values; empty means f16
 }
 

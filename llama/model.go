@@ -12,8 +12,8 @@ type Pos int32
 // 0 to Limits.Sequences-1.
 type SeqID int32
 
-// A Backend holds what is one per process: the compute devices, llama.cpp's
-// log, and the CPU thread pool that all contexts share.
+// A Backend holds what is one per process: the compute devices and llama.cpp's
+// log.
 type Backend interface {
 	// Devices lists what models can run on (ggml_backend_dev_count).
 	Devices() []Device
@@ -22,7 +22,7 @@ type Backend interface {
 	// Load reads a GGUF file (llama_model_load_from_file). It returns an error
 	// that wraps ErrLoad when the file is missing, cut short or not understood.
 	Load(path string, p ModelParams) (Model, error)
-	// Close releases the thread pool. Models must be closed before.
+	// Close ends the use of llama.cpp. Models must be closed before.
 	Close() error
 }
 

@@ -20,27 +20,22 @@ import (
 type Params struct {
 	// Log gets llama.cpp's log; nil means slog.Default.
 	Log *slog.Logger
-	// Threads is the size of the CPU thread pool that all contexts share, the
-	// calling thread included; 0 means one. It is the most that a context can use.
+	// Threads is the most CPU threads that a context may use; 0 means one.
 	Threads int
-	// Poll says how long an idle thread of the pool spins before it sleeps, 0
-	// (not at all) to 100 (ggml_threadpool_params.poll).
-	Poll int
 	// LibDir is the folder of the compute backends in a build with the tag dl;
 	// empty means ../lib beside the program.
 	LibDir string
 }
 
-// Backend is llama.cpp in this process: its devices, its log and the CPU
-// threads that all contexts share.
+// maxThreads is ggml's limit (GGML_MAX_N_THREADS), beyond which it aborts.
+const maxThreads = 512
+
+// Backend is llama.cpp in this process: its devices, its log and its CPU
+// threads. The threads come from OpenMP, one team for each thread that computes
+// (docs/threads.md).
 type Backend struct {
-	handle *handle
-	log    *slog.Logger
-	// pool is nil when ggml takes its threads from OpenMP.
-	pool    *C.struct_ggml_threadpool
+	handle  *handle
 	threads int
-	// compute is held while a context uses the pool, which serves one graph at a time.
-	compute sync.Mutex
 }
 
 var _ llama.Backend = (*Backend)(nil)
@@ -52,11 +47,11 @@ var opened struct {
 	started bool // llama_backend_init was called
 }
 
-// Open initializes llama.cpp (llama_backend_init) and starts the thread pool.
-// One Backend may be open at a time.
+// Open initializes llama.cpp (llama_backend_init). One Backend may be open at a
+// time.
 func Open(p Params) (*Backend, error) {
-	if p.Threads < 0 || p.Poll < 0 || p.Poll > 100 {
-		return nil, fmt.Errorf("open llama.cpp: %d threads, poll %d: %w", p.Threads, p.Poll, llama.ErrInvalid)
+	if p.Threads < 0 || p.Threads > maxThreads {
+		return nil, fmt.Errorf("open llama.cpp: %d threads, of at most %d: %w", p.Threads, maxThreads, llama.ErrInvalid)
 	}
 	if p.Log == nil {
 		p.Log = slog.Default()
@@ -75,11 +70,7 @@ func Open(p Params) (*Backend, error) {
 		}
 		opened.started = true
 	}
-	b := &Backend{log: p.Log, threads: max(1, p.Threads)}
-	var cerr C.b3_error
-	if code := C.b3_pool_new(C.int32_t(b.threads), C.uint32_t(p.Poll), &b.pool, &cerr); code != C.B3_OK {
-		return nil, fmt.Errorf("open llama.cpp: %w", shimError(code, &cerr))
-	}
+	b := &Backend{threads: max(1, p.Threads)}
 	b.handle, _ = open(b, "backend", nil) // fails only when a parent is closed
 	opened.now = true
 	return b, nil
@@ -156,12 +147,9 @@ func (b *Backend) Version() string {
 	return C.GoString(C.b3_version()) + " (" + C.GoString(C.b3_commit()) + ")"
 }
 
-// Close ends the thread pool. It fails while models are open.
+// Close writes the rest of the log. It fails while models are open.
 func (b *Backend) Close() error {
 	return b.handle.close(func() {
-		if b.pool != nil {
-			C.b3_pool_free(b.pool)
-		}
 		lines.flush()
 		opened.mu.Lock()
 		opened.now = false

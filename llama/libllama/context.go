@@ -69,7 +69,6 @@ func (c *Context) create(p llama.ContextParams) error {
 		outputs: C.uint32_t(max(p.Outputs, p.Sequences)),
 		threads: C.int32_t(p.Threads),
 		kv_type: ggmlType[p.KV],
-		pool:    m.backend.pool,
 	}
 	c.cerr = new(C.b3_error)
 	var limits [4]C.uint32_t

@@ -35,10 +35,6 @@ func (c *Context) Decode(b *llama.Batch) error {
 }
 
 func (c *Context) decode(b *llama.Batch) C.int {
-	if c.model.backend.pool != nil {
-		c.model.backend.compute.Lock()
-		defer c.model.backend.compute.Unlock()
-	}
 	return C.b3_decode(c.c, C.int32_t(b.Len()),
 		(*C.int32_t)(ptr(b.Token)), (*C.float)(ptr(b.Embd)), (*C.int32_t)(ptr(b.Pos)), (*C.int32_t)(ptr(b.Seq)),
 		(*C.int8_t)(ptr(b.Output)), cbool(b.NonCausal), c.cerr)

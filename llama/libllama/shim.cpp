@@ -9,7 +9,6 @@
 
 #include "build-info.h"
 #include "ggml-backend.h"
-#include "ggml-cpu.h"
 #include "llama.h"
 #include "shim_guard.h"
 #include "shim_log.h"
@@ -70,62 +69,6 @@ void b3_device_get(int32_t i, b3_device * out) {
 
 const char * b3_version(void) { return llama_version(); }
 const char * b3_commit(void) { return llama_commit(); }
-
-namespace {
-
-ggml_backend_reg_t cpu_backend() {
-    ggml_backend_dev_t dev = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
-    return dev == nullptr ? nullptr : ggml_backend_dev_backend_reg(dev);
-}
-
-// has_openmp tells whether the CPU backend takes its threads from OpenMP.
-bool has_openmp(ggml_backend_reg_t cpu) {
-    auto features = (ggml_backend_get_features_t) ggml_backend_reg_get_proc_address(cpu, "ggml_backend_get_features");
-    if (features == nullptr) {
-        return false;
-    }
-    for (const ggml_backend_feature * f = features(cpu); f->name != nullptr; f++) {
-        if (strcmp(f->name, "OPENMP") == 0) {
-            return strcmp(f->value, "0") != 0;
-        }
-    }
-    return false;
-}
-
-}  // namespace
-
-int b3_pool_new(int32_t threads, uint32_t poll, ggml_threadpool ** pool, b3_error * err) {
-    *pool = nullptr;
-    return b3::guard(err, [&] {
-        ggml_backend_reg_t cpu = cpu_backend();
-        if (cpu == nullptr) {
-            b3::set_error(err, "there is no CPU backend");
-            return (int) B3_FAILED;
-        }
-        if (has_openmp(cpu)) {
-            return (int) B3_OK;
-        }
-        auto make = (decltype(ggml_threadpool_new) *) ggml_backend_reg_get_proc_address(cpu, "ggml_threadpool_new");
-        ggml_threadpool_params params = ggml_threadpool_params_default(threads);
-        params.poll = poll;
-        *pool = make == nullptr ? nullptr : make(&params);
-        if (*pool == nullptr) {
-            b3::set_error(err, "ggml_threadpool_new failed");
-            return (int) B3_FAILED;
-        }
-        return (int) B3_OK;
-    });
-}
-
-void b3_pool_free(ggml_threadpool * pool) {
-    b3::guard(nullptr, [&] {
-        auto release = (decltype(ggml_threadpool_free) *) ggml_backend_reg_get_proc_address(cpu_backend(), "ggml_threadpool_free");
-        if (release != nullptr) {
-            release(pool);
-        }
-        return (int) B3_OK;
-    });
-}
 
 //
 // models
@@ -278,9 +221,6 @@ int b3_context_new(llama_model * model, const b3_context_params * p, b3_context 
         if (c->llama == nullptr) {
             b3::set_error(err, errors.reason("llama_init_from_model failed"));
             return (int) B3_FAILED;
-        }
-        if (p->pool != nullptr) {
-            llama_attach_threadpool(c->llama, p->pool, p->pool);
         }
         limits[0] = llama_n_ctx(c->llama);
         limits[1] = llama_n_seq_max(c->llama);

@@ -12,7 +12,6 @@ extern "C" {
 
 struct llama_model;
 struct llama_context;
-struct ggml_threadpool;
 
 enum {
     B3_OK        = 0,
@@ -57,11 +56,6 @@ void         b3_device_get(int32_t i, b3_device * out);
 const char * b3_version(void); // llama_version; static
 const char * b3_commit(void);  // llama_commit; static
 
-// b3_pool_new is ggml_threadpool_new. *pool is NULL when the CPU backend was
-// built with OpenMP, which has threads of its own. poll is 0 to 100.
-int  b3_pool_new(int32_t threads, uint32_t poll, struct ggml_threadpool ** pool, b3_error * err);
-void b3_pool_free(struct ggml_threadpool * pool);
-
 // Models.
 // b3_model_load is llama_model_load_from_file. progress is the cgo.Handle that
 // b3GoProgress gets. gpu_layers below 0 means all.
@@ -100,7 +94,6 @@ typedef struct b3_context_params {
     uint32_t cells, sequences, batch, ubatch, outputs;
     int32_t  threads;
     int32_t  kv_type; // enum ggml_type
-    struct ggml_threadpool * pool; // or NULL
 } b3_context_params;
 
 // b3_context_new is llama_init_from_model. limits gets cells, sequences, batch,
