@@ -79,7 +79,7 @@ var formats = func() map[string]*format {
 		"iri":                   {pattern: uriFormat},
 		"uri-reference":         {pattern: referFormat},
 		"iri-reference":         {pattern: referFormat},
-		"uri-template":          {pattern: `(?:` + pathChar + `|[/?#]|\{[A-Za-z0-9_]+(?:,[A-Za-z0-9_]+)*\})*`},
+		"uri-template":          {pattern: `(?:https?://` + hostnameFormat + `)?(?:[A-Za-z0-9._~!$&()*+,;=@/?#-]|\{[A-Za-z0-9_]+(?:,[A-Za-z0-9_]+)*\})*`},
 		"json-pointer":          {pattern: pointerFormat, exact: true},
 		"relative-json-pointer": {pattern: `(?:0|[1-9]\d*)(?:#|` + pointerFormat + `)`, exact: true},
 		"regex":                 {pattern: regexFormat},

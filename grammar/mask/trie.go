@@ -1,0 +1,44 @@
+package mask
+
+// A trie holds token texts. Nodes are in the order of a walk, each before those
+// below it. Two tries stand one behind the other: the tokens with something
+// special in them, then those of plain characters only.
+type trie struct {
+	nodes []trieNode
+	plain int // where the second one begins
+}
+
+// A trieNode is one byte behind the node above it. There is no root node.
+type trieNode struct {
+	token int32 // the token that ends here, or -1
+	size  int32 // nodes from here to the last one below, this one included
+	depth uint16
+	b     byte
+}
+
+// add appends a trie of tokens that are sorted by their text and differ in it.
+func (t *trie) add(v *Vocabulary, sorted []int32) {
+	var path []int32 // nodes of the last token's bytes
+	for _, id := range sorted {
+		piece := v.piece(id)
+		same := 0
+		for same < len(path) && same < len(piece) && t.nodes[path[same]].b == piece[same] {
+			same++
+		}
+		t.close(path[same:])
+		path = path[:same]
+		for depth := same; depth < len(piece); depth++ {
+			path = append(path, int32(len(t.nodes)))
+			t.nodes = append(t.nodes, trieNode{token: -1, depth: uint16(depth + 1), b: piece[depth]})
+		}
+		t.nodes[path[len(path)-1]].token = id
+	}
+	t.close(path)
+}
+
+// close sets the sizes of nodes that get nothing more below them.
+func (t *trie) close(nodes []int32) {
+	for _, n := range nodes {
+		t.nodes[n].size = int32(len(t.nodes)) - n
+	}
+}
