@@ -29,7 +29,7 @@ type compiler struct {
 	terms        map[string]*term
 	all, none    *term
 	scopes       map[string]*scope
-	patterns     map[string]*DFA
+	patterns     map[string]*pattern
 	spelled      map[*DFA]*DFA // string contents to JSON strings
 	relaxed      []Unenforceable
 }
@@ -42,7 +42,7 @@ func newCompiler(o Options) *compiler {
 		limits:   o.Limits.withDefaults(),
 		terms:    map[string]*term{},
 		scopes:   map[string]*scope{},
-		patterns: map[string]*DFA{},
+		patterns: map[string]*pattern{},
 		spelled:  map[*DFA]*DFA{},
 	}
 	c.meter = &meter{left: c.limits.Work}

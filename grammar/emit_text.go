@@ -54,7 +54,7 @@ func (t text) product() int {
 
 // shortened lowers the upper bound to what can be counted with states.
 func (t text) shortened() text {
-	one := text{t.dfa, 1, 1}
+	one := text{dfa: t.dfa, min: 1, max: 1}
 	if most := max(maxTextProduct/one.product(), t.min+1, shortText); t.max == Unbounded || most < t.max {
 		t.max = most
 	}

@@ -5,9 +5,12 @@ import "sync"
 // A format is the language of a format name of JSON Schema.
 type format struct {
 	pattern string // of the whole text
-	// exact tells that the pattern is the format. Others leave texts out.
+	// exact tells that the pattern is the format. Others leave texts out; loose
+	// leaves out none, and is all texts if it is empty.
 	exact    bool
+	loose    string
 	language func() *DFA
+	wide     *wide
 }
 
 const (
@@ -65,8 +68,8 @@ const durationTime = `(?:\d+S|\d+M(?:\d+S)?|\d+H(?:\d+M(?:\d+S)?)?)`
 var formats = func() map[string]*format {
 	m := map[string]*format{
 		"date":                  {pattern: dateFormat, exact: true},
-		"time":                  {pattern: timeFormat},
-		"date-time":             {pattern: dateFormat + "T" + timeFormat},
+		"time":                  {pattern: timeFormat, loose: `\d\d:\d\d:\d\d.*`},
+		"date-time":             {pattern: dateFormat + "T" + timeFormat, loose: `\d{4}-\d\d-\d\d.\d\d:\d\d:\d\d.*`},
 		"duration":              {pattern: durationFormat, exact: true},
 		"email":                 {pattern: emailFormat},
 		"idn-email":             {pattern: emailFormat},
@@ -86,6 +89,16 @@ var formats = func() map[string]*format {
 	}
 	for _, f := range m {
 		f.language = sync.OnceValue(func() *DFA { return compileLexeme(f.pattern) })
+		if f.exact {
+			continue
+		}
+		loose := sync.OnceValue(func() *DFA {
+			if f.loose == "" {
+				return allTexts
+			}
+			return compileLexeme(f.loose)
+		})
+		f.wide = &wide{make: func() (*DFA, error) { return loose(), nil }}
 	}
 	return m
 }()

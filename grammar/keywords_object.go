@@ -56,7 +56,7 @@ func (b *shaper) patternProperties(o *object) error {
 	unmatched := allTexts
 	for i := range patterns.members {
 		m := &patterns.members[i]
-		dfa, err := b.c.pattern(m.key)
+		p, err := b.c.pattern(m.key)
 		if err != nil {
 			if err := b.c.relax(err, b.s, "patternProperties"); err != nil {
 				return err
@@ -65,13 +65,18 @@ func (b *shaper) patternProperties(o *object) error {
 			b.acc = b.loosened(b.acc)
 			continue
 		}
-		matched := class{dfa, b.c.child(b.t, &m.value), true}
-		if o.classes, err = b.split(o.classes, matched, unmatched); err != nil {
+		outer, err := text{dfa: p.inner, wide: p.wide}.outer()
+		if err != nil {
 			return err
 		}
-		if unmatched, err = combine(b.c.meter, unmatched, dfa, opMinus, b.c.limits.Product); err != nil {
+		matched := class{p.inner, b.c.child(b.t, &m.value), true}
+		if o.classes, err = b.split(o.classes, matched, unmatched, outer); err != nil {
 			return err
 		}
+		if unmatched, err = combine(b.c.meter, unmatched, outer, opMinus, b.c.limits.Product); err != nil {
+			return err
+		}
+		b.lacksObjects(p.wide != nil)
 	}
 	rest.dfa = unmatched
 	if !unmatched.isEmpty() {
@@ -80,30 +85,39 @@ func (b *shaper) patternProperties(o *object) error {
 	return nil
 }
 
+// lacksObjects notes that objects are left out of which it is not certain that
+// they are valid.
+func (b *shaper) lacksObjects(lacks bool) {
+	out := *b.acc
+	out.fewer.addIf(lacks, kindObject)
+	b.acc = &out
+}
+
 // split divides classes by whether they match a further pattern, and adds the
-// class of those keys that match it alone.
-func (b *shaper) split(classes []class, matched class, unmatched *DFA) ([]class, error) {
+// class of those keys that match it alone. Keys that only may match it, being
+// in outer, are in no class.
+func (b *shaper) split(classes []class, matched class, unmatched, outer *DFA) ([]class, error) {
 	c := b.c
 	var out []class
-	add := func(x *DFA, op setOp, t *term) error {
-		dfa, err := combine(c.meter, x, matched.dfa, op, c.limits.Product)
+	add := func(x *DFA, op setOp, by *DFA, t *term) error {
+		dfa, err := combine(c.meter, x, by, op, c.limits.Product)
 		if err == nil && !dfa.isEmpty() {
 			out = append(out, class{dfa, t, true})
 		}
 		return err
 	}
 	for _, cl := range classes {
-		if err := add(cl.dfa, opAnd, c.and(cl.term, matched.term)); err != nil {
+		if err := add(cl.dfa, opAnd, matched.dfa, c.and(cl.term, matched.term)); err != nil {
 			return nil, err
 		}
-		if err := add(cl.dfa, opMinus, cl.term); err != nil {
+		if err := add(cl.dfa, opMinus, outer, cl.term); err != nil {
 			return nil, err
 		}
 	}
 	if len(out) > maxClasses {
 		return nil, errBranches
 	}
-	return out, add(unmatched, opAnd, matched.term)
+	return out, add(unmatched, opAnd, matched.dfa, matched.term)
 }
 
 func (b *shaper) properties(o *object) error {
@@ -111,29 +125,43 @@ func (b *shaper) properties(o *object) error {
 	if v == nil {
 		return nil
 	}
-	patterned := b.s.get("patternProperties") != nil
 	for i := range v.members {
 		m := &v.members[i]
-		k := key{m.key, b.c.child(b.t, &m.value), true}
-		if patterned {
-			if match := o.at(b.c, m.key); b.matches(m.key) {
-				k.term = b.c.and(k.term, match.term)
-			}
+		terms, err := b.patterned(m.key)
+		if err != nil {
+			return err
 		}
-		o.keys = append(o.keys, k)
-		if err := b.c.meter.spend(10 + i/8); err != nil {
+		t := b.c.and(append(terms, b.c.child(b.t, &m.value))...)
+		o.keys = append(o.keys, key{m.key, t, true})
+		if err := b.c.meter.spend(10); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// matches tells whether a key matches one of the patterns.
-func (b *shaper) matches(name string) bool {
-	return slices.ContainsFunc(b.s.get("patternProperties").members, func(m member) bool {
-		d := b.c.patterns[m.key]
-		return d != nil && d.match(name)
-	})
+// patterned are the schemas of the patterns that a key may match.
+func (b *shaper) patterned(name string) ([]*term, error) {
+	v := b.s.get("patternProperties")
+	if v == nil {
+		return nil, nil
+	}
+	var out []*term
+	for i := range v.members {
+		m := &v.members[i]
+		p := b.c.patterns[m.key]
+		if p == nil {
+			continue // relaxed
+		}
+		outer, err := text{dfa: p.inner, wide: p.wide}.outer()
+		if err != nil {
+			return nil, err
+		}
+		if outer.match(name) {
+			out = append(out, b.c.child(b.t, &m.value))
+		}
+	}
+	return out, nil
 }
 
 func (b *shaper) propertyNames(o *object, v *value) error {
@@ -163,9 +191,7 @@ func (b *shaper) propertyNames(o *object, v *value) error {
 			o.keys[i].term = b.c.none
 		}
 	}
-	out := *b.acc
-	b.acc = &out
-	b.acc.fewer.addIf(s.fewer.has(kindString), kindObject)
+	b.lacksObjects(s.fewer.has(kindString) || slices.ContainsFunc(s.strings, func(t text) bool { return t.wide != nil }))
 	b.acc.more.addIf(s.more.has(kindString), kindObject)
 	return nil
 }

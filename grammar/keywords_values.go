@@ -37,7 +37,7 @@ func (c *compiler) valueShape(values []*value) (*shape, error) {
 		if err != nil {
 			return nil, err
 		}
-		out.strings = []text{{dfa, 0, Unbounded}}
+		out.strings = []text{{dfa: dfa, max: Unbounded}}
 	}
 	return out, nil
 }
@@ -194,7 +194,7 @@ func (b *shaper) strings(*value) error {
 	}
 	out := *b.acc
 	b.acc = &out
-	if b.acc.strings, err = b.c.intersectTexts(b.acc.strings, []text{{allTexts, lo, hi}}); err != nil {
+	if b.acc.strings, err = b.c.intersectTexts(b.acc.strings, []text{{dfa: allTexts, min: lo, max: hi}}); err != nil {
 		return err
 	}
 	if err := b.apply("pattern", b.pattern); err != nil {
@@ -203,12 +203,10 @@ func (b *shaper) strings(*value) error {
 	return b.apply("format", b.format)
 }
 
-func (b *shaper) narrowStrings(dfa *DFA, err error) error {
-	if err != nil {
-		return err
-	}
+func (b *shaper) narrowStrings(t text) error {
 	out := *b.acc
-	out.strings, err = b.c.intersectTexts(b.acc.strings, []text{{dfa, 0, Unbounded}})
+	var err error
+	out.strings, err = b.c.intersectTexts(b.acc.strings, []text{t})
 	if err == nil {
 		b.acc = &out
 	}
@@ -222,19 +220,23 @@ func (b *shaper) pattern(v *value) error {
 	if v.kind != kindString {
 		return b.s.invalid("pattern", "must be a string")
 	}
-	return b.narrowStrings(b.c.pattern(v.text))
+	p, err := b.c.pattern(v.text)
+	if err != nil {
+		return err
+	}
+	return b.narrowStrings(text{dfa: p.inner, max: Unbounded, wide: p.wide})
 }
 
 // pattern compiles a regular expression, once.
-func (c *compiler) pattern(pattern string) (*DFA, error) {
-	if d := c.patterns[pattern]; d != nil {
-		return d, nil
+func (c *compiler) pattern(source string) (*pattern, error) {
+	if p := c.patterns[source]; p != nil {
+		return p, nil
 	}
-	d, err := compilePattern(c.meter, pattern, c.limits.DFA)
+	p, err := compilePattern(c.meter, source, c.limits.DFA)
 	if err == nil {
-		c.patterns[pattern] = d
+		c.patterns[source] = p
 	}
-	return d, err
+	return p, err
 }
 
 // format is enforced beside an explicit string type only: elsewhere it is an
@@ -248,9 +250,5 @@ func (b *shaper) format(v *value) error {
 	if !known {
 		return nil
 	}
-	if err := b.narrowStrings(f.language(), nil); err != nil {
-		return err
-	}
-	b.acc.fewer.addIf(!f.exact, kindString)
-	return nil
+	return b.narrowStrings(text{dfa: f.language(), max: Unbounded, wide: f.wide})
 }

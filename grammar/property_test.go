@@ -43,9 +43,8 @@ func (m schemaMaker) chance(percent int) bool {
 }
 
 var (
-	someNames = []string{"a", "b", "c", "ab", "x"}
-	// In patterns of one meaning to Go, which the other implementation uses, and ECMA-262.
-	somePatterns = []string{"^a", "b$", "^[ab]+$", "[0-9]", "^x?y*$", "^(?:a|bb){1,3}$", `\bab\b`, "^[^c]{2,3}$", `^\w+$`}
+	someNames    = []string{"a", "b", "c", "ab", "x"}
+	somePatterns = []string{"^a", "b$", "^[ab]+$", "[0-9]", "^x?y*$", "^(?:a|bb){1,3}$", `\bab\b`, "^.{2,3}$", `^\S+$`, `\s`, `^\w+$`}
 	someNumbers  = []string{"0", "1", "2", "3", "5", "-1", "1.5", "10", "-2.5", "0.1", "100"}
 	someValues   = []string{`null`, `true`, `false`, `0`, `1`, `2.5`, `-3`, `""`, `"a"`, `"ab"`, `"b"`, `[]`, `[1]`, `["a",true]`, `{}`, `{"a":1}`, `{"a":"a","b":null}`}
 	someTypes    = []string{`"null"`, `"boolean"`, `"integer"`, `"number"`, `"string"`, `"array"`, `"object"`}

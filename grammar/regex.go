@@ -1,26 +1,77 @@
 package grammar
 
-import "errors"
+import (
+	"errors"
+	"slices"
+)
 
 var errLookaround = errors.New("looks ahead or behind in a place other than the pattern's very start or end")
 
 // maxRegexStates bounds the non-deterministic automaton of a pattern.
 const maxRegexStates = 1 << 15
 
-// compilePattern is the language of the texts that contain a match of an
-// ECMA-262 pattern, as JSON Schema's pattern means it.
-func compilePattern(m *meter, pattern string, limit int) (*DFA, error) {
-	re, err := parseRegex(pattern)
+// A pattern is a regular expression and the texts that contain a match of it.
+type pattern struct {
+	inner *DFA // the texts that match in every dialect
+	wide  *wide
+}
+
+// compilePattern reads an ECMA-262 pattern, as JSON Schema's pattern means it.
+func compilePattern(m *meter, source string, limit int) (*pattern, error) {
+	re, err := parseRegex(source)
 	if err != nil {
 		return nil, err
 	}
+	p := &pattern{}
+	if p.inner, err = compileReading(m, re, readInner, limit); err != nil {
+		return nil, err
+	}
+	if differs(re) {
+		p.wide = &wide{make: func() (*DFA, error) { return compileReading(m, re, readOuter, limit) }}
+	}
+	return p, nil
+}
+
+// A reading takes all classes of a pattern for their inner or outer sets.
+type reading bool
+
+const (
+	readInner reading = false
+	readOuter reading = true
+)
+
+func (s charSet) read(r reading) runeSet {
+	if r == readOuter {
+		return s.outer
+	}
+	return s.inner
+}
+
+// differs tells whether a pattern has classes that dialects read differently.
+func differs(re regex) bool {
+	switch re := re.(type) {
+	case reChars:
+		return !slices.Equal(re.set.inner, re.set.outer)
+	case reSeq:
+		return slices.ContainsFunc(re.parts, differs)
+	case reAlt:
+		return slices.ContainsFunc(re.parts, differs)
+	case reRepeat:
+		return differs(re.body)
+	case reLook:
+		return differs(re.body)
+	}
+	return false
+}
+
+func compileReading(m *meter, re regex, r reading, limit int) (*DFA, error) {
 	re, looks := splitLooks(re)
-	d, err := compileRegex(m, re, limit)
+	d, err := compileRegex(m, re, r, limit)
 	for _, look := range looks {
 		if err != nil {
 			return nil, err
 		}
-		d, err = look.constrain(m, d, limit)
+		d, err = look.constrain(m, d, r, limit)
 	}
 	return d, err
 }
@@ -59,30 +110,30 @@ func asserts(re regex, a assertion) bool {
 }
 
 // constrain takes from d the texts that the lookaround forbids.
-func (l reLook) constrain(m *meter, d *DFA, limit int) (*DFA, error) {
+func (l reLook) constrain(m *meter, d *DFA, r reading, limit int) (*DFA, error) {
 	parts := []regex{reAssert{assertStart}, l.body}
 	if l.behind {
 		parts = []regex{l.body, reAssert{assertEnd}}
 	}
-	look, err := compileRegex(m, reSeq{parts}, limit)
-	if err != nil {
-		return nil, err
-	}
 	op := opAnd
 	if l.deny {
-		op = opMinus
+		op, r = opMinus, !r
+	}
+	look, err := compileRegex(m, reSeq{parts}, r, limit)
+	if err != nil {
+		return nil, err
 	}
 	return combine(m, d, look, op, limit)
 }
 
 // compileRegex is the language of the texts that contain a match.
-func compileRegex(m *meter, re regex, limit int) (*DFA, error) {
+func compileRegex(m *meter, re regex, r reading, limit int) (*DFA, error) {
 	n := &nfa{}
 	start := n.state()
 	n.on(start, anyRune, start)
 	body := n.state()
 	n.empty(start, body)
-	b := regexBuilder{nfa: n, meter: m}
+	b := regexBuilder{nfa: n, meter: m, reading: r}
 	end, err := b.build(re, body)
 	if err != nil {
 		return nil, err
@@ -94,8 +145,9 @@ func compileRegex(m *meter, re regex, limit int) (*DFA, error) {
 }
 
 type regexBuilder struct {
-	nfa   *nfa
-	meter *meter
+	nfa     *nfa
+	meter   *meter
+	reading reading
 }
 
 // build adds the automaton of re behind state from and returns its end.
@@ -109,7 +161,7 @@ func (b *regexBuilder) build(re regex, from int32) (int32, error) {
 	switch re := re.(type) {
 	case reChars:
 		to := b.nfa.state()
-		b.nfa.on(from, re.set, to)
+		b.nfa.on(from, re.set.read(b.reading), to)
 		return to, nil
 	case reAssert:
 		to := b.nfa.state()
@@ -172,6 +224,10 @@ func (b *regexBuilder) repeat(re reRepeat, from int32) (int32, error) {
 
 // compileLexeme is the language of a pattern that must match the whole text.
 // It is for patterns that are part of the program.
-func compileLexeme(pattern string) *DFA {
-	return mustDFA(compilePattern(unmetered(), "^(?:"+pattern+")$", 1<<16))
+func compileLexeme(source string) *DFA {
+	p, err := compilePattern(unmetered(), "^(?:"+source+")$", 1<<16)
+	if err != nil {
+		panic(err)
+	}
+	return p.inner
 }

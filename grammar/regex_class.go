@@ -3,29 +3,45 @@ package grammar
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 )
 
+// A charSet is a set of characters. Dialects of regular expressions differ in
+// what their classes mean: inner has the characters that all of them mean, outer
+// those that any of them does, of which ECMA-262 means some. What a grammar
+// admits is then valid for every validator, whatever its engine.
+type charSet struct{ inner, outer runeSet }
+
+func exactly(set runeSet) charSet { return charSet{set, set} }
+
+func (s charSet) invert() charSet { return charSet{invertRunes(s.outer), invertRunes(s.inner)} }
+
 var (
 	digitRunes = runeSet{{'0', '9'}}
-	// spaceRunes is WhiteSpace and LineTerminator of ECMA-262.
-	spaceRunes = normalizeRunes(append(runesOf('\t', '\n', '\v', '\f', '\r', ' ', 0xA0, 0x2028, 0x2029, 0xFEFF),
+	// spaceRunes is the white space of all dialects, allSpaceRunes that of any.
+	spaceRunes    = runesOf('\t', '\n', '\f', '\r', ' ')
+	allSpaceRunes = normalizeRunes(append(runeSet{{'\t', '\r'}, {0x1C, 0x20}, {0x85, 0x85}, {0x2028, 0x2029}, {0xFEFF, 0xFEFF}},
 		tableRunes(unicode.Zs)...))
-	// dotRunes is what a dot matches: all but line terminators.
-	dotRunes = invertRunes(runesOf('\n', '\r', 0x2028, 0x2029))
+	// dotChars is all but line ends, which are more in ECMA-262 than elsewhere.
+	dotChars = charSet{invertRunes(runesOf('\n', '\r', 0x85, 0x2028, 0x2029)), invertRunes(runesOf('\n'))}
 
-	classEscapes = map[byte]runeSet{
-		'd': digitRunes, 'D': invertRunes(digitRunes),
-		'w': wordRunes, 'W': invertRunes(wordRunes),
-		's': spaceRunes, 'S': invertRunes(spaceRunes),
+	digitChars = charSet{digitRunes, tableRunes(unicode.Nd)}
+	wordChars  = charSet{wordRunes, normalizeRunes(slices.Concat(wordRunes, tableRunes(unicode.L), tableRunes(unicode.N), tableRunes(unicode.M), tableRunes(unicode.Pc)))}
+	spaceChars = charSet{spaceRunes, allSpaceRunes}
+
+	classEscapes = map[byte]charSet{
+		'd': digitChars, 'D': digitChars.invert(),
+		'w': wordChars, 'W': wordChars.invert(),
+		's': spaceChars, 'S': spaceChars.invert(),
 	}
 )
 
 // class reads a bracketed class, after its [.
 func (p *regexParser) class() (regex, error) {
 	negated := p.take("^")
-	set := runeSet{}
+	set := charSet{runeSet{}, runeSet{}}
 	for !p.take("]") {
 		if p.rest == "" {
 			return nil, errors.New("has a [ without its ]")
@@ -34,17 +50,18 @@ func (p *regexParser) class() (regex, error) {
 		if err != nil {
 			return nil, err
 		}
-		set = append(set, part...)
+		set.inner = append(set.inner, part.inner...)
+		set.outer = append(set.outer, part.outer...)
 	}
-	set = normalizeRunes(set)
+	set = charSet{normalizeRunes(set.inner), normalizeRunes(set.outer)}
 	if negated {
-		set = invertRunes(set)
+		set = set.invert()
 	}
 	return reChars{set}, nil
 }
 
 // classRange reads a member of a class: a character, a range or a set.
-func (p *regexParser) classRange() (runeSet, error) {
+func (p *regexParser) classRange() (charSet, error) {
 	low, err := p.classAtom()
 	if err != nil || len(p.rest) < 2 || p.rest[0] != '-' || p.rest[1] == ']' {
 		return low.set, err
@@ -52,21 +69,22 @@ func (p *regexParser) classRange() (runeSet, error) {
 	p.take("-")
 	high, err := p.classAtom()
 	if err != nil {
-		return nil, err
+		return charSet{}, err
 	}
 	if !low.single || !high.single {
 		// Old patterns such as [\w-.] mean all three.
-		return append(append(low.set[:len(low.set):len(low.set)], Range{'-', '-'}), high.set...), nil
+		hyphen := runeSet{{'-', '-'}}
+		return charSet{slices.Concat(low.set.inner, hyphen, high.set.inner), slices.Concat(low.set.outer, hyphen, high.set.outer)}, nil
 	}
 	if low.char > high.char {
-		return nil, fmt.Errorf("has the range %c-%c, which is out of order", low.char, high.char)
+		return charSet{}, fmt.Errorf("has the range %c-%c, which is out of order", low.char, high.char)
 	}
-	return runeSet{{low.char, high.char}}, nil
+	return exactly(runeSet{{low.char, high.char}}), nil
 }
 
 // A classAtom is what may stand at an end of a range.
 type classAtom struct {
-	set    runeSet
+	set    charSet
 	char   rune // where single
 	single bool
 }
@@ -94,25 +112,25 @@ func (p *regexParser) classAtom() (classAtom, error) {
 }
 
 func singleAtom(r rune) classAtom {
-	return classAtom{set: runeSet{{r, r}}, char: r, single: true}
+	return classAtom{set: exactly(runeSet{{r, r}}), char: r, single: true}
 }
 
 // property reads \p{…} or \P{…}, after the backslash.
-func (p *regexParser) property() (runeSet, error) {
+func (p *regexParser) property() (charSet, error) {
 	negated := p.rest[0] == 'P'
 	name, rest, ok := strings.Cut(p.rest[2:], "}")
 	if !ok {
-		return nil, errors.New(`has \p{ without its }`)
+		return charSet{}, errors.New(`has \p{ without its }`)
 	}
 	p.rest = rest
 	set, ok := propertyRunes(name)
 	if !ok {
-		return nil, fmt.Errorf(`has \p{%s}, which is no known property`, name)
+		return charSet{}, fmt.Errorf(`has \p{%s}, which is no known property`, name)
 	}
 	if negated {
 		set = invertRunes(set)
 	}
-	return set, nil
+	return exactly(set), nil
 }
 
 // propertyRunes is the set of a Unicode property expression: a general

@@ -12,7 +12,7 @@ import (
 type regex interface{ regex() }
 
 type (
-	reChars  struct{ set runeSet }   // one character
+	reChars  struct{ set charSet }   // one character
 	reSeq    struct{ parts []regex } // one after the other
 	reAlt    struct{ parts []regex } // any one
 	reRepeat struct {
@@ -114,7 +114,7 @@ func (p *regexParser) atom() (regex, error) {
 	case p.take("$"):
 		return reAssert{assertEnd}, nil
 	case p.take("."):
-		return reChars{dotRunes}, nil
+		return reChars{dotChars}, nil
 	case p.take("("):
 		return p.group()
 	case p.take("["):
@@ -124,7 +124,7 @@ func (p *regexParser) atom() (regex, error) {
 	case p.rest[0] == '*', p.rest[0] == '+', p.rest[0] == '?':
 		return nil, fmt.Errorf("has %q with nothing to repeat", p.rest[0])
 	}
-	return reChars{runesOf(p.char())}, nil
+	return reChars{exactly(runesOf(p.char()))}, nil
 }
 
 func (p *regexParser) group() (regex, error) {
@@ -257,9 +257,9 @@ func (p *regexParser) escape() (regex, error) {
 }
 
 // escapedSet reads what follows a backslash and stands for characters.
-func (p *regexParser) escapedSet() (runeSet, error) {
+func (p *regexParser) escapedSet() (charSet, error) {
 	if p.rest == "" {
-		return nil, errors.New(`ends in a \`)
+		return charSet{}, errors.New(`ends in a \`)
 	}
 	if set, ok := classEscapes[p.rest[0]]; ok {
 		p.rest = p.rest[1:]
@@ -270,9 +270,9 @@ func (p *regexParser) escapedSet() (runeSet, error) {
 	}
 	r, err := p.escapedChar()
 	if err != nil {
-		return nil, err
+		return charSet{}, err
 	}
-	return runesOf(r), nil
+	return exactly(runesOf(r)), nil
 }
 
 var controlEscapes = map[byte]rune{'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v', '0': 0}

@@ -22,8 +22,8 @@ func TestPatterns(t *testing.T) {
 		{"^a{2,}$", []string{"aa", "aaaaa"}, []string{"a"}},
 		{"^a{,3}$", []string{"a{,3}"}, []string{"aa"}},
 		{"^x{$", []string{"x{"}, []string{"x"}},
-		{`^\d\D\w\W\s\S$`, []string{"1aa- x", "1x_é\u00a0y", "0\n9\u00e9\ufeff."}, []string{"\u0661aa- x", "1aa- \t"}},
-		{"^.$", []string{"a", "é", "\u0085", "\U0001F600"}, []string{"\n", "\r", "\u2028", "\u2029", "", "ab"}},
+		{`^\d\D\w\W\s\S$`, []string{"1aa- x"}, []string{"xaa- x", "1aa- \t"}},
+		{"^.$", []string{"a", "é", "\U0001F600"}, []string{"\n", "", "ab"}},
 		{"^[^]$", []string{"\n", "a"}, []string{""}},
 		{"^[]$", nil, []string{"", "a"}},
 		{`^[\w-.]+$`, []string{"a-.b"}, []string{"a/b"}},
@@ -50,13 +50,18 @@ func TestPatterns(t *testing.T) {
 			t.Errorf("%s: %v", test.pattern, err)
 			continue
 		}
+		outer, err := text{dfa: d.inner, wide: d.wide}.outer()
+		if err != nil {
+			t.Error(err)
+			continue
+		}
 		for _, s := range test.yes {
-			if !d.match(s) {
+			if !d.inner.match(s) {
 				t.Errorf("%s refuses %q", test.pattern, s)
 			}
 		}
 		for _, s := range test.no {
-			if d.match(s) {
+			if outer.match(s) {
 				t.Errorf("%s accepts %q", test.pattern, s)
 			}
 		}
@@ -115,9 +120,45 @@ func TestMinimal(t *testing.T) {
 		{"^(?:[ab]*a[ab])$", 4}, {`^\d{3}-\d{4}$`, 9},
 	}
 	for _, test := range tests {
-		d := mustDFA(compilePattern(unmetered(), test.pattern, 4096))
-		if len(d.States) != test.states {
+		p, err := compilePattern(unmetered(), test.pattern, 4096)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := p.inner; len(d.States) != test.states {
 			t.Errorf("%s has %d states, want %d", test.pattern, len(d.States), test.states)
+		}
+	}
+}
+
+// TestDialects has texts that match a pattern in some dialects of regular
+// expressions alone: they are neither admitted nor taken for no match.
+func TestDialects(t *testing.T) {
+	tests := []struct {
+		pattern string
+		texts   []string
+	}{
+		{`^.$`, []string{"\r", "\u0085", "\u2028", "\u2029"}},
+		{`^\s$`, []string{"\v", "\u00a0", "\ufeff", "\x1c"}},
+		{`^\S$`, []string{"\v", "\u00a0"}},
+		{`^\d$`, []string{"\u0661"}},
+		{`^\w$`, []string{"é", "\u0661"}},
+		{`^\W$`, []string{"é"}},
+		{`^[^\d]$`, []string{"\u0661"}},
+		{`^(?!\s$).$`, []string{"\u00a0"}},
+	}
+	for _, test := range tests {
+		p, err := compilePattern(unmetered(), test.pattern, 4096)
+		if err != nil {
+			t.Fatal(err)
+		}
+		outer, err := text{dfa: p.inner, wide: p.wide}.outer()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range test.texts {
+			if p.inner.match(s) || !outer.match(s) {
+				t.Errorf("%s on %q: inner %v, outer %v", test.pattern, s, p.inner.match(s), outer.match(s))
+			}
 		}
 	}
 }

@@ -24,10 +24,12 @@ func (s *kindSet) add(k kind)              { *s |= k.set() }
 func (s *kindSet) addIf(cond bool, k kind) { *s |= map[bool]kindSet{true: k.set()}[cond] }
 
 // A text is the strings of a language with a length in code points from min to
-// max, which may be Unbounded.
+// max, which may be Unbounded. Where it is not certain what the language has, dfa
+// is what it has for certain and wide is what it may have.
 type text struct {
 	dfa      *DFA
 	min, max int
+	wide     *wide // nil where dfa is exact
 }
 
 // An array is the arrays whose first items are in prefix, whose others are in
@@ -86,7 +88,7 @@ func (c *compiler) full() *shape {
 	return &shape{
 		basic:   [...]bool{true, true, true},
 		numbers: plainNumbers(),
-		strings: []text{{allTexts, 0, Unbounded}},
+		strings: []text{anyText},
 		arrays:  []*array{c.anyArray()},
 		objects: []*object{c.anyObject()},
 	}

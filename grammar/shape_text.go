@@ -2,6 +2,46 @@ package grammar
 
 import "slices"
 
+// A wide is a language that is worked out when it is asked for: most are never
+// needed.
+type wide struct {
+	make func() (*DFA, error)
+	dfa  *DFA
+}
+
+var anyText = text{dfa: allTexts, max: Unbounded}
+
+// outer is what the language of the text may have.
+func (t text) outer() (*DFA, error) {
+	if t.wide == nil {
+		return t.dfa, nil
+	}
+	if t.wide.dfa != nil {
+		return t.wide.dfa, nil
+	}
+	d, err := t.wide.make()
+	t.wide.dfa = d
+	return d, err
+}
+
+// joinWide is the wide language of two texts combined.
+func (c *compiler) joinWide(a, b text, op setOp) *wide {
+	if a.wide == nil && b.wide == nil {
+		return nil
+	}
+	return &wide{make: func() (*DFA, error) {
+		x, err := a.outer()
+		if err != nil {
+			return nil, err
+		}
+		y, err := b.outer()
+		if err != nil {
+			return nil, err
+		}
+		return combine(c.meter, x, y, op, c.limits.Product)
+	}}
+}
+
 // intersectTexts, uniteTexts and complementTexts are the set operations on
 // unions of texts.
 
@@ -13,8 +53,12 @@ func (c *compiler) intersectTexts(as, bs []text) ([]text, error) {
 			if err != nil {
 				return nil, err
 			}
-			t := text{dfa, max(a.min, b.min), minBound(a.max, b.max)}
-			if !t.isEmpty() {
+			t := text{dfa, max(a.min, b.min), minBound(a.max, b.max), c.joinWide(a, b, opAnd)}
+			empty, err := t.certainlyEmpty()
+			if err != nil {
+				return nil, err
+			}
+			if !empty {
 				out = append(out, t)
 			}
 			if len(out) > c.limits.Branches {
@@ -33,14 +77,25 @@ func minBound(a, b int) int {
 	return a
 }
 
-// isEmpty tells whether no text is in the language, as far as the bounds tell.
-func (t text) isEmpty() bool {
-	return t.dfa.isEmpty() || t.max != Unbounded && (t.max < t.min || t.dfa != allTexts && t.dfa.shortest() > t.max)
+// certainlyEmpty tells whether no text can be in the language, as far as the
+// bounds tell.
+func (t text) certainlyEmpty() (bool, error) {
+	if t.max != Unbounded && t.max < t.min {
+		return true, nil
+	}
+	if !t.dfa.isEmpty() && (t.max == Unbounded || t.dfa == allTexts || t.dfa.shortest() <= t.max) {
+		return false, nil
+	}
+	if t.wide == nil {
+		return true, nil
+	}
+	outer, err := t.outer()
+	return err == nil && (outer.isEmpty() || t.max != Unbounded && outer.shortest() > t.max), err
 }
 
 // tighten drops bounds that the language keeps by itself.
 func (t text) tighten() text {
-	if t.dfa == allTexts {
+	if t.dfa == allTexts || t.wide != nil || t.dfa.isEmpty() {
 		return t
 	}
 	if t.min > 0 && t.dfa.shortest() >= t.min {
@@ -75,27 +130,25 @@ next:
 // language with bounds that touch.
 func (c *compiler) mergeTexts(a, b text) (text, bool, error) {
 	a, b = a.tighten(), b.tighten()
-	free := text{min: 0, max: Unbounded}
 	if a.min == 0 && b.min == 0 && a.max == Unbounded && b.max == Unbounded {
 		dfa, err := combine(c.meter, a.dfa, b.dfa, opOr, c.limits.Product)
-		free.dfa = dfa
-		return free, true, err
+		return text{dfa, 0, Unbounded, c.joinWide(a, b, opOr)}, true, err
 	}
 	if a.min > b.min {
 		a, b = b, a
 	}
-	if !a.dfa.equal(b.dfa) || a.max != Unbounded && a.max+1 < b.min {
+	if a.wide != nil || b.wide != nil || !a.dfa.equal(b.dfa) || a.max != Unbounded && a.max+1 < b.min {
 		return text{}, false, nil
 	}
 	longest := max(a.max, b.max)
 	if a.max == Unbounded || b.max == Unbounded {
 		longest = Unbounded
 	}
-	return text{a.dfa, a.min, longest}, true, nil
+	return text{dfa: a.dfa, min: a.min, max: longest}, true, nil
 }
 
 func (c *compiler) complementTexts(texts []text) ([]text, error) {
-	out := []text{{allTexts, 0, Unbounded}}
+	out := []text{anyText}
 	for _, t := range texts {
 		others, err := c.complementText(t.tighten())
 		if err != nil {
@@ -109,24 +162,35 @@ func (c *compiler) complementTexts(texts []text) ([]text, error) {
 }
 
 func (c *compiler) complementText(t text) ([]text, error) {
-	dfa, err := combine(c.meter, allTexts, t.dfa, opMinus, c.limits.Product)
+	outer, err := t.outer()
+	if err != nil {
+		return nil, err
+	}
+	dfa, err := combine(c.meter, allTexts, outer, opMinus, c.limits.Product)
 	if err != nil {
 		return nil, err
 	}
 	var out []text
-	if !dfa.isEmpty() {
-		out = append(out, text{dfa, 0, Unbounded})
+	others := text{dfa: dfa, max: Unbounded}
+	if t.wide != nil {
+		others.wide = &wide{make: func() (*DFA, error) {
+			return combine(c.meter, allTexts, t.dfa, opMinus, c.limits.Product)
+		}}
+	}
+	if !dfa.isEmpty() || t.wide != nil {
+		out = append(out, others)
 	}
 	if t.min > 0 {
-		out = append(out, text{allTexts, 0, t.min - 1})
+		out = append(out, text{dfa: allTexts, max: t.min - 1})
 	}
 	if t.max != Unbounded {
-		out = append(out, text{allTexts, t.max + 1, Unbounded})
+		out = append(out, text{dfa: allTexts, min: t.max + 1, max: Unbounded})
 	}
 	return out, nil
 }
 
-// language is the texts as one automaton, with their bounds as states.
+// language is the texts that are in the union for certain, as one automaton with
+// their bounds as states.
 func (c *compiler) language(texts []text) (*DFA, error) {
 	var sets []*DFA
 	for _, t := range texts {
