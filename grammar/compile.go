@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // FromSchema compiles a JSON Schema of any draft from 4 to 2020-12 or of
@@ -97,6 +98,8 @@ func (c *compiler) relax(err error, s *schema, keyword string) error {
 	if c.strict || !errors.As(err, &u) || c.meter.left < 0 {
 		return err
 	}
-	c.relaxed = append(c.relaxed, *u)
+	if !slices.Contains(c.relaxed, *u) { // a schema may be met more than once
+		c.relaxed = append(c.relaxed, *u)
+	}
 	return nil
 }

@@ -13,6 +13,10 @@
 // spelling for each string. Strings and numbers are regular languages, held as
 // deterministic automata (DFA).
 //
+// Where engines of regular expressions differ in what a class means, or a format
+// is known in part, a string language has an inner and an outer form. Admitted
+// is what is certain; what a schema excludes is what is possible.
+//
 // Compiling is sound: every text of a strict grammar is a valid instance of its
 // schema. What cannot be promised is refused with an *Unenforceable that names
 // the place in the schema; a caller that asks for best effort gets a grammar

@@ -25,7 +25,7 @@ type Limits struct {
 	Terms    int // combinations of schemas: 10,000
 	Rules    int // rules of the grammar: 100,000
 	// Work bounds the whole compilation, in elementary steps of about 40 ns.
-	Work int // 1,500,000
+	Work int // 2,000,000
 }
 
 func (l Limits) withDefaults() Limits {
@@ -37,6 +37,6 @@ func (l Limits) withDefaults() Limits {
 		Branches: cmp.Or(l.Branches, 256),
 		Terms:    cmp.Or(l.Terms, 10_000),
 		Rules:    cmp.Or(l.Rules, 100_000),
-		Work:     cmp.Or(l.Work, 1_500_000),
+		Work:     cmp.Or(l.Work, 2_000_000),
 	}
 }

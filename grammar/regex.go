@@ -65,9 +65,20 @@ func differs(re regex) bool {
 }
 
 func compileReading(m *meter, re regex, r reading, limit int) (*DFA, error) {
-	re, looks := splitLooks(re)
+	if alt, ok := re.(reAlt); ok && looks(re) {
+		var sets []*DFA
+		for _, part := range alt.parts {
+			d, err := compileReading(m, part, r, limit)
+			if err != nil {
+				return nil, err
+			}
+			sets = append(sets, d)
+		}
+		return unionOf(m, sets, limit)
+	}
+	re, conditions := splitLooks(re)
 	d, err := compileRegex(m, re, r, limit)
-	for _, look := range looks {
+	for _, look := range conditions {
 		if err != nil {
 			return nil, err
 		}
@@ -76,32 +87,74 @@ func compileReading(m *meter, re regex, r reading, limit int) (*DFA, error) {
 	return d, err
 }
 
-// splitLooks takes the lookarounds at the text's start (^(?=…)) and end
-// ((?<=…)$) out of a pattern: there they are conditions on the whole text. All
-// others stay, and are refused when the pattern is compiled.
+// looks tells whether there is a lookaround in a pattern.
+func looks(re regex) bool {
+	switch re := re.(type) {
+	case reLook:
+		return true
+	case reSeq:
+		return slices.ContainsFunc(re.parts, looks)
+	case reAlt:
+		return slices.ContainsFunc(re.parts, looks)
+	case reRepeat:
+		return looks(re.body)
+	}
+	return false
+}
+
+// splitLooks takes the lookarounds at the text's start (^(?=…) or (?=…)^) and
+// end ((?<=…)$) out of a pattern: there they are conditions on the whole text.
+// All others stay, and are refused when the pattern is compiled.
 func splitLooks(re regex) (regex, []reLook) {
-	seq, ok := re.(reSeq)
-	if !ok {
+	if !looks(re) {
 		return re, nil
 	}
-	parts, looks := seq.parts, []reLook(nil)
-	for len(parts) > 1 && asserts(parts[0], assertStart) {
-		look, ok := parts[1].(reLook)
-		if !ok || look.behind {
-			break
-		}
-		looks = append(looks, look)
-		parts = append([]regex{parts[0]}, parts[2:]...)
+	parts := flatten(re)
+	leading := 0
+	for leading < len(parts) && (asserts(parts[leading], assertStart) || looksOn(parts[leading], false)) {
+		leading++
 	}
-	for n := len(parts); n > 1 && asserts(parts[n-1], assertEnd); n = len(parts) {
-		look, ok := parts[n-2].(reLook)
-		if !ok || !look.behind {
-			break
-		}
-		looks = append(looks, look)
-		parts = append(parts[:n-2:n-2], parts[n-1])
+	trailing := len(parts)
+	for trailing > leading && (asserts(parts[trailing-1], assertEnd) || looksOn(parts[trailing-1], true)) {
+		trailing--
 	}
-	return reSeq{parts}, looks
+	head, before := takeLooks(parts[:leading], assertStart)
+	tail, after := takeLooks(parts[trailing:], assertEnd)
+	return reSeq{slices.Concat(head, parts[leading:trailing], tail)}, append(before, after...)
+}
+
+// flatten is the pattern as one sequence.
+func flatten(re regex) []regex {
+	seq, ok := re.(reSeq)
+	if !ok {
+		return []regex{re}
+	}
+	var out []regex
+	for _, p := range seq.parts {
+		out = append(out, flatten(p)...)
+	}
+	return out
+}
+
+// takeLooks separates lookarounds from assertions that stand in one place. They
+// stay where they are if none of the assertions ties them to the text's edge.
+func takeLooks(parts []regex, edge assertion) (rest []regex, conditions []reLook) {
+	if !slices.ContainsFunc(parts, func(p regex) bool { return asserts(p, edge) }) {
+		return parts, nil
+	}
+	for _, p := range parts {
+		if look, ok := p.(reLook); ok {
+			conditions = append(conditions, look)
+		} else {
+			rest = append(rest, p)
+		}
+	}
+	return rest, conditions
+}
+
+func looksOn(re regex, behind bool) bool {
+	look, ok := re.(reLook)
+	return ok && look.behind == behind
 }
 
 func asserts(re regex, a assertion) bool {

@@ -40,6 +40,8 @@ func TestPatterns(t *testing.T) {
 		{`^(?!foo|bar$)\w+$`, []string{"x", "barx", "fo"}, []string{"foo", "food", "bar", ""}},
 		{`^(?=.*\d)(?=.*[a-z]).{3,}$`, []string{"a1x", "11a"}, []string{"abc", "123", "a1"}},
 		{`^.*(?<!x)$`, []string{"ab", ""}, []string{"ax"}},
+		{`(?=^.{3,6}$)(?!^\d+$)(^\w+$)`, []string{"abc", "1a2"}, []string{"123", "ab", "abcdefg"}},
+		{`^(?!a)\w$|^aa$`, []string{"x", "b", "aa"}, []string{"a"}},
 		{`^(?<year>\d{4})-(?:\d\d)$`, []string{"2024-01"}, []string{"2024-1"}},
 		{`a*?b+?c??`, []string{"b", "aabbc"}, []string{"a"}},
 		{`\/\-\.\_`, []string{"/-._"}, []string{"/-.x"}},

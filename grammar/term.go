@@ -86,11 +86,13 @@ func (c *compiler) combine(op termOp, neutral, absorbing *term, terms []*term) *
 	}
 	slices.SortFunc(parts, func(a, b *term) int { return int(a.id) - int(b.id) })
 	parts = slices.Compact(parts)
-	switch len(parts) {
-	case 0:
+	switch {
+	case len(parts) == 0:
 		return neutral
-	case 1:
+	case len(parts) == 1:
 		return parts[0]
+	case contradicts(op, parts):
+		return absorbing
 	}
 	var key strings.Builder
 	key.WriteByte('0' + byte(op))
@@ -98,6 +100,21 @@ func (c *compiler) combine(op termOp, neutral, absorbing *term, terms []*term) *
 		key.Write(binary.AppendUvarint(nil, uint64(t.id)))
 	}
 	return c.intern(key.String(), &term{op: op, parts: parts})
+}
+
+// contradicts tells whether the parts have a term and its opposite: a term
+// alone, or all parts of a combination like theirs.
+func contradicts(op termOp, parts []*term) bool {
+	return slices.ContainsFunc(parts, func(p *term) bool {
+		if p.op != termNot {
+			return false
+		}
+		denied := p.parts
+		if denied[0].op == op {
+			denied = denied[0].parts
+		}
+		return !slices.ContainsFunc(denied, func(t *term) bool { return !slices.Contains(parts, t) })
+	})
 }
 
 // not is the values that the term does not have.

@@ -55,20 +55,29 @@ func (p *program) build(id int32) {
 
 // node is the state from which the node's texts lead to k.
 func (b *builder) node(n grammar.Node, k int32) int32 {
-	if b.isNullable(n) {
-		some := b.some(n, k)
-		if some == k {
-			return k
-		}
-		return b.add(draft{jumps: []int32{some, k}})
+	some := b.some(n, k)
+	if some == k || !b.isNullable(n) || b.tookTail(some, k) {
+		return some
 	}
-	return b.some(n, k)
+	return b.add(draft{jumps: []int32{some, k}})
+}
+
+// tookTail tells whether a state calls a rule that has taken the byte of k
+// along, and with it the way past the rule.
+func (b *builder) tookTail(some, k int32) bool {
+	if some < 0 || !b.leadsByOne(k) || len(b.drafts[some].calls) != 1 {
+		return false
+	}
+	called := b.p.entries[b.drafts[some].calls[0].entry].rule
+	return b.p.rules[called].key.tail != noTail
 }
 
 // some is the state from which the node's texts but the empty one lead to k. If
-// there are none it is k itself, which is harmless where the empty text is
-// allowed too, and nowhere else is a node without other texts asked for some.
+// there are no others it is k itself.
 func (b *builder) some(n grammar.Node, k int32) int32 {
+	if isEmptyText(n) {
+		return k
+	}
 	switch n := n.(type) {
 	case grammar.Literal:
 		return b.literal(string(n), k)
@@ -127,17 +136,16 @@ func (b *builder) seq(parts grammar.Seq, k int32) int32 {
 	}
 	var jumps []int32
 	for i := 0; i <= nullable && i < len(parts); i++ {
-		jumps = append(jumps, b.some(parts[i], rest[i+1]))
+		if !isEmptyText(parts[i]) {
+			jumps = append(jumps, b.some(parts[i], rest[i+1]))
+		}
 	}
-	return b.any(jumps, k)
+	return b.any(jumps)
 }
 
-// any is the state that is all of several. None is k.
-func (b *builder) any(states []int32, k int32) int32 {
-	switch len(states) {
-	case 0:
-		return k
-	case 1:
+// any is the state that is all of several.
+func (b *builder) any(states []int32) int32 {
+	if len(states) == 1 {
 		return states[0]
 	}
 	return b.add(draft{jumps: states})
@@ -146,11 +154,11 @@ func (b *builder) any(states []int32, k int32) int32 {
 func (b *builder) alt(parts grammar.Alt, k int32) int32 {
 	var jumps []int32
 	for _, p := range parts {
-		if to := b.some(p, k); to != k {
-			jumps = append(jumps, to)
+		if !isEmptyText(p) {
+			jumps = append(jumps, b.some(p, k))
 		}
 	}
-	return b.any(jumps, k)
+	return b.any(jumps)
 }
 
 // repeat unrolls what needs no counting. Counted repetitions and repeated
@@ -161,11 +169,9 @@ func (b *builder) repeat(r grammar.Repeat, k int32) int32 {
 		least = 0 // rounds may be empty
 	}
 	switch {
-	case most == 0:
-		return k
 	case most == 1:
 		return b.some(r.Body, k)
-	case most == grammar.Unbounded && least <= 1 && !(b.isCharacter(r.Body) && b.leadsByOne(k)):
+	case most == grammar.Unbounded && least <= 1 && !(isCharacter(r.Body) && b.leadsByOne(k)):
 		round := b.add(draft{})
 		body := b.some(r.Body, round)
 		b.drafts[round].jumps = []int32{body, k}
@@ -178,28 +184,8 @@ func (b *builder) repeat(r grammar.Repeat, k int32) int32 {
 	case grammar.Class:
 		key.node = loopKey{class: body.String()}
 	}
-	// The empty text is the business of node.
 	return b.call(key, counted, repeatRegister(least, most), k)
 }
-
-// isCharacter tells whether a node is a class of characters or one as it stands
-// in a string.
-func (b *builder) isCharacter(n grammar.Node) bool {
-	switch n := n.(type) {
-	case grammar.Class:
-		return true
-	case *grammar.DFA:
-		return isSmall(n)
-	}
-	return false
-}
-
-func isSmall(d *grammar.DFA) bool { return len(d.States) <= maxInlineStates }
-
-// maxInlineStates bounds the automata that are copied to where they stand,
-// rather than called. What is called keeps one inner mask for all places, what
-// is copied has no exits.
-const maxInlineStates = 8
 
 // leadsByOne tells whether a state is one byte and nothing else.
 func (b *builder) leadsByOne(k int32) bool {
@@ -214,7 +200,7 @@ func (b *builder) leadsByOne(k int32) bool {
 // call enters a rule and goes on at k. A rule that would end in the middle of
 // plain text takes the byte that k asks for along, so that few tokens leave it.
 func (b *builder) call(key ruleKey, n grammar.Node, register uint64, k int32) int32 {
-	if b.leadsByOne(k) && b.endsOpen(n) {
+	if b.leadsByOne(k) && b.p.endsOpen(n) {
 		key.tail, k = int16(b.drafts[k].bytes[0].lo), b.drafts[k].bytes[0].to
 	}
 	entry := b.p.entry(b.p.rule(key, n), register)

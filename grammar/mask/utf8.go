@@ -43,19 +43,28 @@ func within(edges []grammar.Edge, lo, hi rune) []grammar.Edge {
 // bits above the character's are mark.
 func (b *builder) lead(edges []grammar.Edge, mark byte, more int) []byteEdge {
 	var out []byteEdge
+	var group []grammar.Edge
 	shift := 6 * more
 	for len(edges) > 0 {
-		top := edges[0].Lo >> shift
-		first, last := top<<shift, (top+1)<<shift-1
-		group := within(edges, first, last)
-		// Whole groups with the same state behind them make one edge.
-		if e := edges[0]; e.Lo == first && e.Hi >= last {
-			n := (e.Hi + 1 - e.Lo) >> shift
-			last = first + n<<shift - 1
+		first := edges[0].Lo >> shift << shift
+		last := first + 1<<shift - 1
+		group = group[:0]
+		for len(edges) > 0 && edges[0].Lo <= last {
+			e := edges[0]
+			if e.Lo == first && e.Hi >= last {
+				// Whole groups that lead to the same state make one edge.
+				last += (e.Hi - last) >> shift << shift
+			}
+			group = append(group, grammar.Edge{Lo: e.Lo, Hi: min(e.Hi, last), To: e.To})
+			if e.Hi > last {
+				edges[0].Lo = last + 1
+				break
+			}
+			edges = edges[1:]
 		}
+		group[len(group)-1].Hi = min(group[len(group)-1].Hi, first+1<<shift-1)
 		to := b.continuation(group, first, more)
-		out = appendByteEdge(out, byteEdge{to, mark | byte(top), mark | byte(last>>shift)})
-		edges = within(edges, last+1, 0x10ffff)
+		out = appendByteEdge(out, byteEdge{to, mark | byte(first>>shift), mark | byte(last>>shift)})
 	}
 	return out
 }

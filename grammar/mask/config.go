@@ -1,0 +1,196 @@
+package mask
+
+import (
+	"cmp"
+	"slices"
+)
+
+// An item is one place where a text may stand: a state of a rule, the rule's
+// register, and the frame of whoever called it.
+type item struct {
+	register uint64
+	state    int32
+	frame    int32
+}
+
+// bottom is the frame of the first rule, and in inner masks of the rule that is
+// looked at. What returns there returns to accepting.
+const bottom = 0
+
+// accepting is the only return of bottom.
+var accepting = item{state: noState}
+
+// A config is a configuration: all items where a text may stand. Its number is
+// its identity.
+type config struct {
+	items  span
+	row    int32 // its row of transitions, or -1
+	mask   int32 // its mask, or -1
+	inner  int32 // the inner mask of its items, or -1
+	steps  uint8 // transitions that are in the table, not in a row
+	ends   bool  // the rule at the bottom may end here
+	tokens bool  // some item is left by a token
+}
+
+// The first numbers of configurations.
+const (
+	unknown = 0 // no configuration: a transition that was not worked out
+	dead    = 1 // the empty one
+)
+
+// A frame is the items to go on with when a rule has ended, one or more.
+type frame struct {
+	returns span
+	config  int32 // the configuration of the returns, or unknown
+}
+
+// A store interns configurations and frames, in lists without pointers.
+type store struct {
+	items   []item // of configurations and of frames
+	configs []config
+	frames  []frame
+	byItems index // of configurations
+	byBack  index // of frames
+}
+
+// reset forgets everything.
+func (s *store) reset() {
+	s.items = s.items[:0]
+	s.configs = append(s.configs[:0], config{}, config{row: -1, mask: -1, inner: -1})
+	s.frames = s.frames[:0]
+	s.byItems.reset()
+	s.byBack.reset()
+	s.frameOf([]item{accepting})
+}
+
+// bytes is how much memory the store holds.
+func (s *store) bytes() int {
+	return 16*cap(s.items) + 28*cap(s.configs) + 12*cap(s.frames) + 4*(len(s.byItems.slots)+len(s.byBack.slots))
+}
+
+func (s *store) of(sp span) []item { return s.items[sp.from:sp.to] }
+
+// sortItems sorts and leaves out what comes twice.
+func sortItems(items []item) []item {
+	if len(items) > 1 {
+		slices.SortFunc(items, compareItems)
+		items = slices.Compact(items)
+	}
+	return items
+}
+
+func compareItems(a, b item) int {
+	if a.frame != b.frame {
+		return cmp.Compare(a.frame, b.frame)
+	}
+	if a.state != b.state {
+		return cmp.Compare(a.state, b.state)
+	}
+	return cmp.Compare(a.register, b.register)
+}
+
+// configOf is the number of the configuration of items, which are sorted.
+func (s *store) configOf(items []item, ends bool) int32 {
+	if len(items) == 0 && !ends {
+		return dead
+	}
+	hash := hashItems(items)
+	if ends {
+		hash ^= 0x9e3779b97f4a7c15
+	}
+	slot := s.byItems.find(hash, func(id int32) bool {
+		c := &s.configs[id]
+		return c.ends == ends && slices.Equal(s.of(c.items), items)
+	})
+	if *slot != 0 {
+		return *slot
+	}
+	id := int32(len(s.configs))
+	*slot = id
+	s.configs = append(s.configs, config{items: s.put(items), row: -1, mask: -1, inner: -1, ends: ends})
+	s.byItems.grow(func(id int32) uint64 {
+		hash := hashItems(s.of(s.configs[id].items))
+		if s.configs[id].ends {
+			hash ^= 0x9e3779b97f4a7c15
+		}
+		return hash
+	})
+	return id
+}
+
+// frameOf is the number of the frame of returns, which are sorted.
+func (s *store) frameOf(returns []item) int32 {
+	slot := s.byBack.find(hashItems(returns), func(id int32) bool {
+		return slices.Equal(s.of(s.frames[id-1].returns), returns)
+	})
+	if *slot != 0 {
+		return *slot - 1
+	}
+	id := int32(len(s.frames))
+	*slot = id + 1
+	s.frames = append(s.frames, frame{returns: s.put(returns)})
+	s.byBack.grow(func(id int32) uint64 { return hashItems(s.of(s.frames[id-1].returns)) })
+	return id
+}
+
+func (s *store) put(items []item) span {
+	from := int32(len(s.items))
+	s.items = append(s.items, items...)
+	return span{from, int32(len(s.items))}
+}
+
+func hashItems(items []item) uint64 {
+	h := uint64(len(items))
+	for _, it := range items {
+		h = mix(h ^ it.register)
+		h = mix(h ^ uint64(uint32(it.state))<<32 ^ uint64(uint32(it.frame)))
+	}
+	return h
+}
+
+// mix is the finalizer of splitmix64.
+func mix(h uint64) uint64 {
+	h += 0x9e3779b97f4a7c15
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
+}
+
+// An index is a hash table of numbers above 0, with open addressing.
+type index struct {
+	slots []int32
+	used  int
+}
+
+func (t *index) reset() {
+	if len(t.slots) == 0 {
+		t.slots = make([]int32, 64)
+	}
+	clear(t.slots)
+	t.used = 0
+}
+
+// find is the slot of a number, or the empty one where it belongs.
+func (t *index) find(hash uint64, is func(int32) bool) *int32 {
+	mask := uint64(len(t.slots) - 1)
+	for i := hash & mask; ; i = (i + 1) & mask {
+		if t.slots[i] == 0 || is(t.slots[i]) {
+			return &t.slots[i]
+		}
+	}
+}
+
+// grow counts a number that was put into its slot, and makes room for the next.
+func (t *index) grow(hash func(int32) uint64) {
+	t.used++
+	if t.used*2 <= len(t.slots) {
+		return
+	}
+	old := t.slots
+	t.slots = make([]int32, 2*len(old))
+	for _, id := range old {
+		if id != 0 {
+			*t.find(hash(id), func(int32) bool { return false }) = id
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package mask
+
+// next is the configuration after one more byte.
+func (a *Automaton) next(from int32, b byte) int32 {
+	if row := a.configs[from].row; row >= 0 {
+		if to := a.moves.row(row)[b]; to != unknown {
+			return to
+		}
+	} else if to := a.moves.get(from, int32(b)); to != unknown {
+		return to
+	}
+	return a.step(from, b)
+}
+
+// step works out a transition and keeps it, for all bytes that are alike.
+func (a *Automaton) step(from int32, b byte) int32 {
+	if from == dead || a.failure != nil {
+		return dead
+	}
+	c := &a.closure
+	c.start()
+	lo, hi := byte(0), byte(255)
+	for _, it := range a.of(a.configs[from].items) {
+		for _, e := range a.program.bytesOf(it.state) {
+			switch {
+			case b < e.lo:
+				hi = min(hi, e.lo-1)
+			case b > e.hi:
+				lo = max(lo, e.hi+1)
+			default:
+				lo, hi = max(lo, e.lo), min(hi, e.hi)
+				c.todo = append(c.todo, item{it.register, e.to, it.frame})
+			}
+		}
+	}
+	to := int32(dead)
+	if len(c.todo) > 0 {
+		if to = a.close(); a.failure != nil {
+			return dead
+		}
+	}
+	a.keep(from, b, to, lo, hi)
+	return to
+}
+
+// keep remembers a transition. A configuration with many gets a row, where it
+// stands for all bytes from lo to hi.
+func (a *Automaton) keep(from int32, b byte, to int32, lo, hi byte) {
+	here := &a.configs[from]
+	if here.row < 0 && here.steps < maxSparse {
+		here.steps++
+		a.moves.put(from, int32(b), to)
+		return
+	}
+	if here.row < 0 {
+		here.row = a.moves.newRow()
+	}
+	row := a.moves.row(here.row)
+	for i := int(lo); i <= int(hi); i++ {
+		row[i] = to
+	}
+}
+
+// read is the configuration after a text.
+func (a *Automaton) read(from int32, text []byte) int32 {
+	for _, b := range text {
+		if from = a.next(from, b); from == dead {
+			break
+		}
+	}
+	return from
+}
+
+// accept is the configuration after one token, or dead.
+func (a *Automaton) accept(from, token int32) int32 {
+	isText := a.vocab.kinds[token] == Text
+	if !a.configs[from].tokens {
+		if !isText || a.vocab.offsets[token] == a.vocab.offsets[token+1] {
+			return dead
+		}
+		return a.read(from, a.vocab.piece(token))
+	}
+	if to := a.moves.get(from, tokenSymbol+token); to != unknown {
+		return to
+	}
+	spelled := int32(dead)
+	if isText && len(a.vocab.piece(token)) > 0 {
+		spelled = a.read(from, a.vocab.piece(token))
+	}
+	to := a.jump(from, token, spelled)
+	if a.failure == nil {
+		a.moves.put(from, tokenSymbol+token, to)
+	}
+	return to
+}
+
+// tokenSymbol is added to a token to tell it from a byte.
+const tokenSymbol = 256
+
+// jump follows the token edges, and goes on as well where the token's text led.
+func (a *Automaton) jump(from, token, spelled int32) int32 {
+	c := &a.closure
+	c.start()
+	for _, it := range a.of(a.configs[from].items) {
+		for _, e := range a.program.tokensOf(it.state) {
+			if e.not && a.vocab.isOther(token, e.token) || !e.not && e.token == token {
+				c.todo = append(c.todo, item{it.register, e.to, it.frame})
+			}
+		}
+	}
+	if len(c.todo) == 0 {
+		return spelled
+	}
+	c.todo = append(c.todo, a.of(a.configs[spelled].items)...)
+	c.ends = a.configs[spelled].ends
+	if to := a.close(); a.failure == nil {
+		return to
+	}
+	return dead
+}
+
+// isOther tells whether a token may stand where any but one may: a text or a
+// marker.
+func (v *Vocabulary) isOther(token, but int32) bool {
+	return token != but && v.kinds[token] <= Marker && v.offsets[token] < v.offsets[token+1]
+}
+
+// intern is the number of the configuration of items, which are sorted.
+func (a *Automaton) intern(items []item, ends bool) int32 {
+	before := len(a.configs)
+	id := a.configOf(items, ends)
+	if len(a.configs) == before {
+		return id
+	}
+	for _, it := range items {
+		if len(a.program.tokensOf(it.state)) > 0 {
+			a.configs[id].tokens = true
+		}
+	}
+	if a.made++; a.made > a.limits.Configurations {
+		a.fail(errConfigurations)
+	}
+	return id
+}
+
+// after is the configuration of what follows when the rule at the frame has
+// ended.
+func (a *Automaton) after(id int32) int32 {
+	if a.frames[id].config == unknown {
+		a.closure.start()
+		a.closure.todo = append(a.closure.todo, a.of(a.frames[id].returns)...)
+		config := a.close()
+		if a.failure != nil {
+			return dead
+		}
+		a.frames[id].config = config
+	}
+	return a.frames[id].config
+}
