@@ -139,14 +139,9 @@ func (f *formula) mentions(name string) bool {
 }
 
 // requires tells whether f is plainly an and with this key in it.
-func (f *formula) requires(name string) bool { return f.asserts(formulaHas, name) }
-
-// forbids tells whether f is plainly an and with the absence of this key in it.
-func (f *formula) forbids(name string) bool { return f.asserts(formulaLacks, name) }
-
-func (f *formula) asserts(op formulaOp, name string) bool {
-	return f.op == op && f.name == name ||
-		f.op == formulaAnd && slices.ContainsFunc(f.parts, func(p *formula) bool { return p.op == op && p.name == name })
+func (f *formula) requires(name string) bool {
+	has := func(p *formula) bool { return p.op == formulaHas && p.name == name }
+	return has(f) || f.op == formulaAnd && slices.ContainsFunc(f.parts, has)
 }
 
 // split separates the keys that f plainly requires from the rest of f, which

@@ -73,10 +73,6 @@ func invertRunes(set runeSet) runeSet {
 	return normalizeRunes(out)
 }
 
-func unionRunes(a, b runeSet) runeSet {
-	return normalizeRunes(append(slices.Clone(a), b...))
-}
-
 // intersectRunes is the code points that both sets have.
 func intersectRunes(a, b runeSet) runeSet {
 	var out runeSet

@@ -146,17 +146,6 @@ func (s *shape) keep(set kindSet) {
 	}
 }
 
-// certainlyEmpty tells whether the schema admits no value, not even one that
-// the shape leaves out.
-func (s *shape) certainlyEmpty() bool {
-	for k := range kind(kinds) {
-		if s.has(k) || s.fewer.has(k) {
-			return false
-		}
-	}
-	return true
-}
-
 // intersect is the values in both shapes.
 func (c *compiler) intersect(a, b *shape) (*shape, error) {
 	out := &shape{}
