@@ -64,19 +64,11 @@ func newTemplate(source, bos, eos string) (*template, error) {
 	return t, nil
 }
 
-// patched takes checks out of two templates that refuse what servers are sent,
-// as common_chat_templates_init does.
+// patched takes a check out of gpt-oss's template that refuses answers which
+// clients send back with their channels, as common_chat_templates_init does.
 func patched(source string) string {
-	if strings.Contains(source, "<|channel|>") { // gpt-oss
-		source = strings.ReplaceAll(source, `{%- if "<|channel|>analysis<|message|>" in message.content or `+
-			`"<|channel|>final<|message|>" in message.content %}`, "{%- if false %}")
-	}
-	if strings.Contains(source, "[TOOL_CALLS]") { // Ministral 3
-		source = strings.ReplaceAll(source, `{%- if (message['content'] is none or message['content'] == '' or `+
-			`message['content']|length == 0) and (message['tool_calls'] is not defined or `+
-			`message['tool_calls'] is none or message['tool_calls']|length == 0) %}`, "{%- if false %}")
-	}
-	return source
+	return strings.ReplaceAll(source, `{%- if "<|channel|>analysis<|message|>" in message.content or `+
+		`"<|channel|>final<|message|>" in message.content %}`, "{%- if false %}")
 }
 
 // A rendering is what C returns for a conversation.

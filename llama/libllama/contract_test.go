@@ -13,7 +13,7 @@ func TestContract(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			path := testModelPath(t, file)
 			llamatest.TestModel(t, func(t *testing.T) llama.Model {
-				m, err := openBackend(t).Load(path, llama.ModelParams{})
+				m, err := openBackend(t).Load(path, llama.ModelParams{GPULayers: gpuLayers(t)})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -8,81 +8,110 @@ namespace b3 {
 // Rewriting
 //
 
-static void rewrite(statement_ptr & s);
+namespace {
 
-static void rewrite_all(statements & all) {
-    for (auto & s : all) {
-        rewrite(s);
-    }
-}
-
-// rewrite_body does so for statements, among which expressions print.
-static void rewrite_body(statements & body) {
-    for (auto & s : body) {
-        const bool prints = jinja::is_stmt<jinja::expression>(s) && !jinja::is_stmt<jinja::string_literal>(s);
-        rewrite(s);
-        if (prints) {
-            s = std::make_unique<print_node>(std::move(s));
+// A rewriter puts our nodes in the place of the engine's.
+class rewriter {
+  public:
+    // body is for statements, among which expressions print.
+    void body(statements & all) {
+        for (auto & s : all) {
+            const bool prints = jinja::is_stmt<jinja::expression>(s) && !jinja::is_stmt<jinja::string_literal>(s);
+            rewrite(s);
+            if (prints) {
+                s = std::make_unique<print_node>(std::move(s));
+            }
         }
     }
-}
 
-// rewrite_arguments does so for a filter or test: its name stays, which the
-// engine and our nodes read.
-static void rewrite_arguments(statement_ptr & s) {
-    if (auto * call = jinja::cast_stmt<jinja::call_expression>(s)) {
-        rewrite_all(call->args);
+  private:
+    int loops = 0;  // how often the name loop has been seen
+
+    void rewrite(statement_ptr & s) {
+        if (s != nullptr && !statement(s) && !literal(s)) {
+            expression(s);
+        }
     }
-}
+
+    void each(statements & all) {
+        for (auto & s : all) {
+            rewrite(s);
+        }
+    }
+
+    // arguments is for a filter or test: its name stays, which the engine and our
+    // nodes read.
+    void arguments(statement_ptr & s) {
+        if (auto * call = jinja::cast_stmt<jinja::call_expression>(s)) {
+            each(call->args);
+        }
+    }
+
+    bool statement(statement_ptr & s);
+    bool literal(statement_ptr & s);
+    void expression(statement_ptr & s);
+    void loop(statement_ptr & s, jinja::for_statement * n);
+    void macro(statement_ptr & s, jinja::macro_statement * n);
+};
 
 // put replaces a node by ours, made from it, after the children.
-template <typename ours, typename theirs> static void put(statement_ptr & s, theirs * node) {
-    s = std::make_unique<ours>(std::move(*node));
+template <typename ours, typename theirs, typename... more> void put(statement_ptr & s, theirs * node, more... args) {
+    s = std::make_unique<ours>(std::move(*node), args...);
 }
 
-static bool rewrite_statement(statement_ptr & s) {
+void rewriter::loop(statement_ptr & s, jinja::for_statement * n) {
+    rewrite(n->iterable);
+    const int before = loops;
+    body(n->body);
+    const bool uses_loop = loops > before;
+    body(n->default_block);
+    put<for_node>(s, n, uses_loop);
+}
+
+void rewriter::macro(statement_ptr & s, jinja::macro_statement * n) {
+    for (auto & a : n->args) {
+        if (auto * with_default = jinja::cast_stmt<jinja::keyword_argument_expression>(a)) {
+            rewrite(with_default->val);
+        }
+    }
+    body(n->body);
+    put<macro_node>(s, n);
+}
+
+bool rewriter::statement(statement_ptr & s) {
     if (auto * n = jinja::cast_stmt<jinja::if_statement>(s)) {
         rewrite(n->test);
-        rewrite_body(n->body);
-        rewrite_body(n->alternate);
+        body(n->body);
+        body(n->alternate);
         put<if_node>(s, n);
     } else if (auto * n = jinja::cast_stmt<jinja::for_statement>(s)) {
-        rewrite(n->iterable);
-        rewrite_body(n->body);
-        rewrite_body(n->default_block);
-        put<for_node>(s, n);
+        loop(s, n);
     } else if (auto * n = jinja::cast_stmt<jinja::set_statement>(s)) {
         if (auto * target = jinja::cast_stmt<jinja::member_expression>(n->assignee)) {
             rewrite(target->object);
         }
         rewrite(n->val);
-        rewrite_body(n->body);
+        body(n->body);
     } else if (auto * n = jinja::cast_stmt<jinja::macro_statement>(s)) {
-        for (auto & a : n->args) {
-            if (auto * with_default = jinja::cast_stmt<jinja::keyword_argument_expression>(a)) {
-                rewrite(with_default->val);
-            }
-        }
-        rewrite_body(n->body);
-        put<macro_node>(s, n);
+        macro(s, n);
     } else if (auto * n = jinja::cast_stmt<jinja::filter_statement>(s)) {
-        rewrite_arguments(n->filter);
-        rewrite_body(n->body);
+        arguments(n->filter);
+        body(n->body);
         put<filter_node>(s, n);
     } else if (auto * n = jinja::cast_stmt<jinja::call_statement>(s)) {
-        rewrite_arguments(n->call);
-        rewrite_body(n->body);
+        arguments(n->call);
+        body(n->body);
     } else {
         return false;
     }
     return true;
 }
 
-static bool rewrite_literal(statement_ptr & s) {
+bool rewriter::literal(statement_ptr & s) {
     if (auto * n = jinja::cast_stmt<jinja::array_literal>(s)) {
-        rewrite_all(n->val);
+        each(n->val);
     } else if (auto * n = jinja::cast_stmt<jinja::tuple_literal>(s)) {
-        rewrite_all(n->val);
+        each(n->val);
     } else if (auto * n = jinja::cast_stmt<jinja::object_literal>(s)) {
         for (auto & [key, v] : n->val) {
             rewrite(key);
@@ -94,8 +123,9 @@ static bool rewrite_literal(statement_ptr & s) {
     return true;
 }
 
-static void rewrite_expression(statement_ptr & s) {
+void rewriter::expression(statement_ptr & s) {
     if (auto * n = jinja::cast_stmt<jinja::identifier>(s)) {
+        loops += n->val == "loop";
         put<name_node>(s, n);
     } else if (auto * n = jinja::cast_stmt<jinja::member_expression>(s)) {
         rewrite(n->object);
@@ -105,15 +135,15 @@ static void rewrite_expression(statement_ptr & s) {
         put<member_node>(s, n);
     } else if (auto * n = jinja::cast_stmt<jinja::call_expression>(s)) {
         rewrite(n->callee);
-        rewrite_all(n->args);
+        each(n->args);
         put<call_node>(s, n);
     } else if (auto * n = jinja::cast_stmt<jinja::filter_expression>(s)) {
         rewrite(n->operand);
-        rewrite_arguments(n->filter);
+        arguments(n->filter);
         put<filtered_node>(s, n);
     } else if (auto * n = jinja::cast_stmt<jinja::test_expression>(s)) {
         rewrite(n->operand);
-        rewrite_arguments(n->test);
+        arguments(n->test);
         put<test_node>(s, n);
     } else if (auto * n = jinja::cast_stmt<jinja::binary_expression>(s)) {
         rewrite(n->left);
@@ -137,14 +167,10 @@ static void rewrite_expression(statement_ptr & s) {
     }
 }
 
-static void rewrite(statement_ptr & s) {
-    if (s != nullptr && !rewrite_statement(s) && !rewrite_literal(s)) {
-        rewrite_expression(s);
-    }
-}
+}  // namespace
 
 void make_exact(jinja::program & program) {
-    rewrite_body(program.body);
+    rewriter().body(program.body);
     auto root = std::make_unique<root_node>(std::move(program.body));
     program.body.clear();
     program.body.push_back(std::move(root));

@@ -29,18 +29,27 @@ struct template_error : jinja::rethrown_exception {
 struct run {
     std::tm     now{};   // what strftime_now prints
     std::string number;  // texts that start with it are numbers that fit no C type
-    text        first;   // the first text that was rendered
-    bool        rendered = false;
 
-    int     depth = 0;   // calls of macros inside of each other
-    int64_t steps = 0;   // calls and turns of loops so far
+    // The first text that was rendered, and of what: common/chat renders the same
+    // again to find the generation prompt.
+    bool  rendered = false;
+    text  first;
+    value messages, tools;
+    bool  generation = false;
 
-    run();
+    int     depth = 0;  // calls of macros inside of each other
+    int64_t steps = 0;  // calls and turns of loops so far
+    int64_t limit;      // and how many there may be
+
+    // size is that of the conversation, in bytes.
+    explicit run(size_t size);
     ~run();
     run(const run &) = delete;
     run & operator=(const run &) = delete;
 
     static run * current();
+    // restart forgets what was rendered.
+    void restart();
 };
 
 // step counts work. It throws when a template does not come to an end.

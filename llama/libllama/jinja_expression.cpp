@@ -9,7 +9,6 @@ namespace b3 {
 // Macros that call each other take the C stack; templates that print nested
 // schemas go about as deep as the schemas.
 static constexpr int max_calls = 200;
-static constexpr int64_t max_range = 1'000'000;
 
 static value boolean(bool b) {
     return mk_val<jinja::value_bool>(b);
@@ -158,9 +157,7 @@ static value range(const arguments & args) {
     }
     std::vector<value> items;
     for (int64_t i = start; step > 0 ? i < stop : i > stop; i += step) {
-        if (int64_t(items.size()) == max_range) {
-            throw std::runtime_error("the range is too long");
-        }
+        b3::step();
         items.push_back(mk_val<jinja::value_int>(i));
     }
     return mk_val<jinja::value_array>(std::move(items));
@@ -245,6 +242,11 @@ value call_node::execute_impl(context & ctx) const {
         if (id != nullptr && id->val == "append" && is_val<jinja::value_array>(self)) {
             invoke(member(self, "append"), ctx, given);
             return mk_val<jinja::value_none>();
+        }
+        if (id != nullptr && self->is_undefined()) {
+            if (const auto & all = self->get_builtins(); all.count(id->val) > 0) {
+                return call_builtin(all.at(id->val), id->val, ctx, &self, given);  // Jinja2 refuses
+            }
         }
         return invoke(id ? member(self, id->val) : undefined(), ctx, given);
     }

@@ -21,6 +21,22 @@ struct emitter {
 void  emit_all(const statements & body, context & ctx, text & out);
 value emitted(const emitter & e, context & ctx);  // as a string
 
+using names = std::vector<std::string>;
+
+// A scope gives variables their values back when it ends. The engine copies all
+// variables for each loop and call instead, which is what most of its time goes to.
+class scope {
+    context &          ctx;
+    const names &      variables;
+    std::vector<value> before;
+
+  public:
+    scope(context & ctx, const names & variables);
+    ~scope();
+    scope(const scope &) = delete;
+    scope & operator=(const scope &) = delete;
+};
+
 // Statements, in jinja_statement.cpp. Each takes the place of the engine's node
 // and its children.
 struct root_node : jinja::statement, emitter {
@@ -33,8 +49,8 @@ struct root_node : jinja::statement, emitter {
 struct print_node : jinja::statement, emitter {
     statement_ptr expression;
     explicit print_node(statement_ptr && e) : expression(std::move(e)) { pos = expression->pos; }
-    value execute_impl(context & ctx) const override { return emitted(*this, ctx); }
-    void  emit(context & ctx, text & out) const override { append(out, to_text(expression->execute(ctx))); }
+    value execute_impl(context & ctx) const override { return new_text(to_text(expression->execute(ctx))); }
+    void  emit(context & ctx, text & out) const override { append(out, execute(ctx)->val_str); }
 };
 
 struct if_node : jinja::if_statement, emitter {
@@ -44,17 +60,20 @@ struct if_node : jinja::if_statement, emitter {
 };
 
 struct for_node : jinja::for_statement, emitter {
-    std::vector<std::string> assigned;  // names that the body sets: fresh in each turn
-    explicit for_node(jinja::for_statement && n);
+    names loop_names;  // the loop's variables
+    names assigned;    // names that the body sets: fresh in each turn
+    bool  uses_loop;   // the body has the name loop
+    for_node(jinja::for_statement && n, bool uses_loop);
     value execute_impl(context & ctx) const override { return emitted(*this, ctx); }
     void  emit(context & ctx, text & out) const override;
 
   private:
-    std::vector<value> selected(context & scope) const;
-    void               bind(context & scope, const value & item) const;
+    std::vector<value> selected(context & ctx) const;
+    void               bind(context & ctx, const value & item) const;
 };
 
 struct macro_node : jinja::macro_statement {
+    names local;  // parameters, and names that the body sets
     explicit macro_node(jinja::macro_statement && n);
     value execute_impl(context & ctx) const override;
 
@@ -63,6 +82,7 @@ struct macro_node : jinja::macro_statement {
 };
 
 struct filter_node : jinja::filter_statement, emitter {
+    names assigned;
     explicit filter_node(jinja::filter_statement && n);
     value execute_impl(context & ctx) const override { return emitted(*this, ctx); }
     void  emit(context & ctx, text & out) const override;

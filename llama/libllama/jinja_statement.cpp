@@ -4,19 +4,25 @@
 
 namespace b3 {
 
-// A template that loops over a huge range must come to an end. Rendering
-// 100,000 messages takes a few million steps.
-static constexpr int64_t max_steps = 50'000'000;
+// A template that loops over a huge range must come to an end. llama.cpp's
+// templates take less than 2 steps a byte, and below 10,000 for a short chat.
+static constexpr int64_t steps_at_least = 200'000;
+static constexpr int64_t steps_per_byte = 20;
 
 static thread_local run * current_run = nullptr;
 
-run::run() { current_run = this; }
+run::run(size_t size) : limit(steps_at_least + steps_per_byte * int64_t(size)) { current_run = this; }
 run::~run() { current_run = nullptr; }
+void run::restart() {
+    first = text();
+    rendered = false;
+    steps = 0;
+}
 run * run::current() { return current_run; }
 
 void step() {
-    if (current_run != nullptr && ++current_run->steps > max_steps) {
-        throw template_error("the template does not come to an end");
+    if (current_run != nullptr && ++current_run->steps > current_run->limit) {
+        throw template_error("the template takes too long for this conversation");
     }
 }
 
@@ -90,17 +96,20 @@ value root_node::execute_impl(context & ctx) const {
     for (const char * name : {"bos_token", "eos_token", "date_string", "datetime"}) {
         own(ctx, name);
     }
+    const bool generation = ctx.get_val("add_generation_prompt")->as_bool();
+    if (r != nullptr && r->rendered && r->generation == generation && equal(r->messages, messages) && equal(r->tools, tools)) {
+        return new_text(r->first);
+    }
     const value result = emitted(*this, ctx);
     if (r != nullptr && !r->rendered) {
         r->first = result->val_str;
         r->rendered = true;
+        r->generation = generation;
+        r->messages = messages;
+        r->tools = tools;
     }
     return result;
 }
-
-//
-// if and for
-//
 
 if_node::if_node(jinja::if_statement && n)
     : jinja::if_statement(std::move(n.test), std::move(n.body), std::move(n.alternate)) {
@@ -111,68 +120,95 @@ void if_node::emit(context & ctx, text & out) const {
     emit_all(test->execute(ctx)->as_bool() ? body : alternate, ctx, out);
 }
 
-// assigned_names collects what {% set %} assigns in this scope.
-static void assigned_names(const statements & body, std::vector<std::string> & out) {
-    const auto take = [&](const statement_ptr & target) {
-        if (const auto * id = jinja::cast_stmt<jinja::identifier>(target)) {
-            out.push_back(id->val);
-        }
-    };
-    for (const auto & s : body) {
-        if (const auto * set = jinja::cast_stmt<jinja::set_statement>(s)) {
-            take(set->assignee);
-            if (const auto * tuple = jinja::cast_stmt<jinja::tuple_literal>(set->assignee)) {
-                std::for_each(tuple->val.begin(), tuple->val.end(), take);
-            }
-        } else if (const auto * branch = jinja::cast_stmt<jinja::if_statement>(s)) {
-            assigned_names(branch->body, out);
-            assigned_names(branch->alternate, out);
+//
+// Scopes
+//
+
+scope::scope(context & ctx, const names & variables) : ctx(ctx), variables(variables) {
+    before.reserve(variables.size());
+    for (const auto & name : variables) {
+        before.push_back(ctx.get_val(name));
+    }
+}
+
+scope::~scope() {
+    for (size_t i = 0; i < variables.size(); i++) {
+        ctx.set_val(variables[i], before[i]);
+    }
+}
+
+// add_name adds the name that a node is, or the names of a tuple.
+static void add_names(const statement_ptr & target, names & out) {
+    if (const auto * id = jinja::cast_stmt<jinja::identifier>(target)) {
+        out.push_back(id->val);
+    } else if (const auto * tuple = jinja::cast_stmt<jinja::tuple_literal>(target)) {
+        for (const auto & t : tuple->val) {
+            add_names(t, out);
         }
     }
 }
 
-for_node::for_node(jinja::for_statement && n)
-    : jinja::for_statement(std::move(n.loopvar), std::move(n.iterable), std::move(n.body), std::move(n.default_block)) {
+// assigned_in collects what statements assign in their own scope.
+static void assigned_in(const statements & body, names & out) {
+    for (const auto & s : body) {
+        if (const auto * set = jinja::cast_stmt<jinja::set_statement>(s)) {
+            add_names(set->assignee, out);
+            assigned_in(set->body, out);
+        } else if (const auto * macro = jinja::cast_stmt<jinja::macro_statement>(s)) {
+            add_names(macro->name, out);
+        } else if (const auto * branch = jinja::cast_stmt<jinja::if_statement>(s)) {
+            assigned_in(branch->body, out);
+            assigned_in(branch->alternate, out);
+        }
+    }
+}
+
+//
+// for
+//
+
+for_node::for_node(jinja::for_statement && n, bool uses_loop)
+    : jinja::for_statement(std::move(n.loopvar), std::move(n.iterable), std::move(n.body), std::move(n.default_block)), uses_loop(uses_loop) {
     pos = n.pos;
-    assigned_names(body, assigned);
+    add_names(loopvar, loop_names);
+    if (uses_loop) {
+        loop_names.push_back("loop");
+    }
+    assigned_in(body, assigned);
 }
 
 // bind sets the loop's variables.
-void for_node::bind(context & scope, const value & item) const {
+void for_node::bind(context & ctx, const value & item) const {
     if (const auto * id = jinja::cast_stmt<jinja::identifier>(loopvar)) {
-        scope.set_val(id->val, item);
+        ctx.set_val(id->val, item);
         return;
     }
-    const auto * names = jinja::cast_stmt<jinja::tuple_literal>(loopvar);
-    if (names == nullptr || !is_val<jinja::value_array>(item)) {
+    if (!is_val<jinja::value_array>(item)) {
         throw std::runtime_error("cannot unpack " + item->type());
     }
     const auto & parts = item->as_array();
-    if (parts.size() != names->val.size()) {
-        throw std::runtime_error("expected " + std::to_string(names->val.size()) + " values to unpack, got " + std::to_string(parts.size()));
+    const size_t n = loop_names.size() - uses_loop;
+    if (parts.size() != n) {
+        throw std::runtime_error("expected " + std::to_string(n) + " values to unpack, got " + std::to_string(parts.size()));
     }
-    for (size_t i = 0; i < parts.size(); i++) {
-        const auto * id = jinja::cast_stmt<jinja::identifier>(names->val[i]);
-        if (id == nullptr) {
-            throw std::runtime_error("a loop variable must be a name");
-        }
-        scope.set_val(id->val, parts[i]);
+    for (size_t i = 0; i < n; i++) {
+        ctx.set_val(loop_names[i], parts[i]);
     }
 }
 
 // selected are the items of the loop that its condition lets through.
-std::vector<value> for_node::selected(context & scope) const {
+std::vector<value> for_node::selected(context & ctx) const {
     const auto * filtered = jinja::cast_stmt<jinja::select_expression>(iterable);
-    const value  all = (filtered ? filtered->lhs : iterable)->execute(scope);
-    note(scope, all, "array_access");
+    const value  all = (filtered ? filtered->lhs : iterable)->execute(ctx);
+    note(ctx, all, "array_access");
     auto items = items_of(all);
     if (filtered == nullptr) {
         return items;
     }
     std::vector<value> kept;
     for (const auto & item : items) {
-        bind(scope, item);
-        if (filtered->test->execute(scope)->as_bool()) {
+        bind(ctx, item);
+        if (filtered->test->execute(ctx)->as_bool()) {
             kept.push_back(item);
         }
     }
@@ -199,17 +235,17 @@ static value loop_value(const std::vector<value> & items, size_t i) {
 }
 
 void for_node::emit(context & ctx, text & out) const {
-    context    scope(ctx);
-    const auto items = selected(scope);
+    const scope variables(ctx, loop_names);
+    const auto  items = selected(ctx);
     for (size_t i = 0; i < items.size(); i++) {
         step();
-        for (const auto & name : assigned) {
-            scope.set_val(name, ctx.get_val(name));
+        const scope turn(ctx, assigned);
+        if (uses_loop) {
+            ctx.set_val("loop", loop_value(items, i));
         }
-        scope.set_val("loop", loop_value(items, i));
-        bind(scope, items[i]);
+        bind(ctx, items[i]);
         try {
-            emit_all(body, scope, out);
+            emit_all(body, ctx, out);
         } catch (const jinja::continue_statement::signal &) {
         } catch (const jinja::break_statement::signal &) {
             break;
@@ -227,6 +263,14 @@ void for_node::emit(context & ctx, text & out) const {
 macro_node::macro_node(jinja::macro_statement && n)
     : jinja::macro_statement(std::move(n.name), std::move(n.args), std::move(n.body)) {
     pos = n.pos;
+    for (const auto & parameter : args) {
+        const auto * with_default = jinja::cast_stmt<jinja::keyword_argument_expression>(parameter);
+        add_names(with_default ? with_default->key : parameter, local);
+    }
+    if (local.size() != args.size()) {
+        throw std::runtime_error("a macro's parameter must be a name");
+    }
+    assigned_in(body, local);
 }
 
 value macro_node::execute_impl(context & ctx) const {
@@ -239,38 +283,35 @@ value macro_node::execute_impl(context & ctx) const {
 }
 
 value macro_node::call(const jinja::func_args & given) const {
-    context scope(given.ctx);
-    size_t  place = 0;
-    for (const auto & parameter : args) {
-        const auto * with_default = jinja::cast_stmt<jinja::keyword_argument_expression>(parameter);
-        const auto * id = jinja::cast_stmt<jinja::identifier>(with_default ? with_default->key : parameter);
-        if (id == nullptr) {
-            throw std::runtime_error("a macro's parameter must be a name");
-        }
-        value v = given.get_kwarg(id->val, nullptr);
+    context &   ctx = given.ctx;
+    const scope variables(ctx, local);
+    // What is given was evaluated by the caller; defaults may use what is before them.
+    for (size_t place = 0; place < args.size(); place++) {
+        value v = given.get_kwarg(local[place], nullptr);
         if (v == nullptr && place < given.count() && !is_val<jinja::value_kwarg>(given.get_args()[place])) {
             v = given.get_args()[place];
         }
         if (v == nullptr) {
-            v = with_default ? with_default->val->execute(scope) : mk_val<jinja::value_undefined>(id->val);
+            const auto * with_default = jinja::cast_stmt<jinja::keyword_argument_expression>(args[place]);
+            v = with_default ? with_default->val->execute(ctx) : mk_val<jinja::value_undefined>(local[place]);
         }
-        scope.set_val(id->val, v);
-        place++;
+        ctx.set_val(local[place], v);
     }
     text out;
-    emit_all(body, scope, out);
+    emit_all(body, ctx, out);
     return new_text(std::move(out));
 }
 
 filter_node::filter_node(jinja::filter_statement && n)
     : jinja::filter_statement(std::move(n.filter), std::move(n.body)) {
     pos = n.pos;
+    assigned_in(body, assigned);
 }
 
 void filter_node::emit(context & ctx, text & out) const {
-    context scope(ctx);
-    text    all;
-    emit_all(body, scope, all);
+    const scope variables(ctx, assigned);
+    text        all;
+    emit_all(body, ctx, all);
     append(out, to_text(run_filter(filter, ctx, new_text(std::move(all)))));
 }
 

@@ -198,8 +198,10 @@ static void json_value(text & out, const value & v, const json_style & style, in
         json_array(out, v, style, depth);
     } else if (is_val<jinja::value_object>(v)) {
         json_object(out, v, style, depth);
-    } else {
+    } else if (v->is_none()) {
         add(out, "null");
+    } else {
+        throw std::runtime_error("Object of type " + v->type() + " is not JSON serializable");
     }
 }
 

@@ -5,15 +5,21 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 
 	"github.com/b3os/b3infer/llama"
 )
 
-// testBackend is the backend of all tests, opened by the first that asks.
+// testBackend is the backend of all tests, opened by the first that asks. With the
+// tag dl its devices come from the folder that scripts/build-llama made.
 var testBackend = sync.OnceValues(func() (*Backend, error) {
-	return Open(Params{Log: slog.New(slog.DiscardHandler), Threads: 4})
+	return Open(Params{
+		Log:     slog.New(slog.DiscardHandler),
+		Threads: 4,
+		LibDir:  filepath.Join(os.Getenv("LLAMA_DIR"), "lib"),
+	})
 })
 
 func TestMain(m *testing.M) {
@@ -76,9 +82,27 @@ func vocabPath(t testing.TB, name string) string {
 	return filepath.Join(dir, "models", "ggml-vocab-"+name+".gguf")
 }
 
+// gpuLayers is how many layers the tests keep on a GPU, -1 for all
+// (B3INFER_TEST_GPU_LAYERS; by default none).
+func gpuLayers(t testing.TB) int {
+	t.Helper()
+	text := os.Getenv("B3INFER_TEST_GPU_LAYERS")
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal("B3INFER_TEST_GPU_LAYERS: ", err)
+	}
+	return n
+}
+
 // loadModel opens a model for the time of a test.
 func loadModel(t testing.TB, path string, p llama.ModelParams) *Model {
 	t.Helper()
+	if p.GPULayers == 0 {
+		p.GPULayers = gpuLayers(t)
+	}
 	m, err := openBackend(t).Load(path, p)
 	if err != nil {
 		t.Fatal(err)

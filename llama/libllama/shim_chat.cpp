@@ -75,6 +75,7 @@ const std::optional<autoparser::autoparser> & analysed(const b3_template & t) {
         } catch (const std::exception &) {
             // The template can be rendered all the same; its answers are then text alone.
         }
+        b3::run::current()->restart();
     });
     return t.analysis;
 }
@@ -118,6 +119,7 @@ autoparser::generation_params params_of(texts & in, const b3_render_params & p, 
     out.extra_context["date_string"] = in.next();
     out.extra_context["datetime"] = in.next();
     out.extra_context["preserve_reasoning"] = true;
+    out.extra_context["add_generation_prompt"] = false;  // defined also where it is not true
     // The prompt is the same whatever the choice; what constrains calls is made elsewhere.
     out.tool_choice = COMMON_CHAT_TOOL_CHOICE_NONE;
     out.reasoning_format = COMMON_REASONING_FORMAT_DEEPSEEK;
@@ -196,7 +198,7 @@ int b3_template_new(const char * text, const size_t sizes[3], b3_template ** out
         texts             in{text, sizes};
         const std::string source = in.next(), bos = in.next(), eos = in.next();
         b3::check_source(source);
-        b3::run run;
+        b3::run run(source.size());
         auto    t = std::make_unique<b3_template>(source, bos, eos);
         *caps = caps_of(t->tmpl.caps);
         *out = t.release();
@@ -211,7 +213,7 @@ void b3_template_free(b3_template * t) {
 int b3_template_render(const b3_template * t, const char * text, const size_t sizes[B3_IN_COUNT], const b3_render_params * p, b3_rendering ** out, b3_error * err) {
     return b3::guard(err, [&] {
         texts             in{text, sizes};
-        b3::run           run;
+        b3::run           run(sizes[B3_IN_MESSAGES] + sizes[B3_IN_TOOLS]);
         auto              params = params_of(in, *p, run);
         const std::string zone = in.next();
         set_time(run, *p, zone);

@@ -3,12 +3,12 @@ package libllama
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,7 +43,7 @@ func checkTokenizer(t *testing.T, m *Model) {
 		run  func(*testing.T, *Model, *textMaker)
 	}{
 		{"special", checkSpecial}, {"ordinary", checkOrdinary}, {"turns", checkTurns},
-		{"literal", checkLiteral}, {"mixed", checkMixed},
+		{"literal", checkLiteral}, {"mixed", checkMixed}, {"long", checkLong},
 	} {
 		t.Run(check.name, func(t *testing.T) { check.run(t, m, newTextMaker(m, uint64(i))) })
 	}
@@ -333,20 +333,28 @@ func TestTokenizeBOS(t *testing.T) {
 	}
 }
 
-// Long texts take time in proportion to their length, whatever they hold. A
-// quadratic step would take minutes.
-func TestTokenizeLong(t *testing.T) {
-	if testing.Short() {
-		t.Skip("10 MB texts take seconds")
+// A long word without an end neither overflows the stack of a tokenizer that
+// matches by regular expressions nor comes back as something else.
+func checkLong(t *testing.T, m *Model, _ *textMaker) {
+	for _, unit := range []string{" ", "\n", "a", "é", "日", "1", "!", "<"} {
+		text := strings.Repeat(unit, 100_000/len(unit))
+		checkText(t, m, tokenize(t, m, literal(text)), text)
 	}
-	const size = 10 << 20
-	m := loadVocabOnly(t, testModelPath(t, hybridModel))
-	for _, unit := range []string{"<think>", "<tool_call>a", "the quick brown fox ", " ", "a", "\n", "<", "!", "é", "<|im_start|>", "1"} {
+}
+
+func BenchmarkTokenize(b *testing.B) {
+	m := loadVocabOnly(b, testModelPath(b, hybridModel))
+	for _, unit := range []string{"the quick brown fox ", "a", "<think>", "<tool_call>a", "<|im_start|>"} {
 		for _, special := range []bool{false, true} {
-			parts := []llama.Part{{Text: bytes.Repeat([]byte(unit), size/len(unit)), Special: special}}
-			start := time.Now()
-			tokens := tokenize(t, m, parts)
-			t.Logf("%-22q special=%-5v %8d tokens in %v", unit, special, len(tokens), time.Since(start).Round(time.Millisecond))
+			b.Run(fmt.Sprintf("%s/special=%v", strings.TrimSpace(unit), special), func(b *testing.B) {
+				parts := []llama.Part{{Text: bytes.Repeat([]byte(unit), 1<<20/len(unit)), Special: special}}
+				b.SetBytes(1 << 20)
+				for b.Loop() {
+					if _, err := m.Tokenize(nil, parts, false); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
 		}
 	}
 }
