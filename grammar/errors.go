@@ -17,7 +17,11 @@ type Unenforceable struct {
 	Reason  string
 }
 
-func (e *Unenforceable) Error() string { return describe(e.Path, e.Keyword, e.Reason) }
+func (e *Unenforceable) Error() string { return describe(e.Pointer(), e.Reason) }
+
+// Pointer is the JSON pointer to the keyword, or to the schema where no keyword
+// is to blame.
+func (e *Unenforceable) Pointer() string { return pointerTo(e.Path, e.Keyword) }
 
 // InvalidSchema says that a text is not a JSON Schema, or refers to what is not
 // in it.
@@ -27,16 +31,24 @@ type InvalidSchema struct {
 	Reason  string
 }
 
-func (e *InvalidSchema) Error() string { return describe(e.Path, e.Keyword, e.Reason) }
+func (e *InvalidSchema) Error() string { return describe(e.Pointer(), e.Reason) }
 
-func describe(path, keyword, reason string) string {
-	if keyword != "" {
-		path += "/" + escapePointer(keyword)
+// Pointer is the JSON pointer to the keyword, or to the schema where no keyword
+// is to blame.
+func (e *InvalidSchema) Pointer() string { return pointerTo(e.Path, e.Keyword) }
+
+func pointerTo(path, keyword string) string {
+	if keyword == "" {
+		return path
 	}
-	if path == "" {
+	return path + "/" + escapePointer(keyword)
+}
+
+func describe(pointer, reason string) string {
+	if pointer == "" {
 		return "schema: " + reason
 	}
-	return fmt.Sprintf("schema at %s: %s", path, reason)
+	return fmt.Sprintf("schema at %s: %s", pointer, reason)
 }
 
 // A SyntaxError says where a GBNF text is wrong.

@@ -89,6 +89,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		UpdateScripts:       *update,
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"cmp-answers": cmpAnswers},
 		Setup: func(env *testscript.Env) error {
 			model := gguf()
 			if err := os.WriteFile(filepath.Join(env.WorkDir, modelFile), model, 0o600); err != nil {

@@ -56,6 +56,6 @@ A flag on the command line wins.`,
 	root.SetOut(p.out)
 	root.SetErr(p.err)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(p.serveCommand(), p.templateCommand(), p.tokenizeCommand(), p.versionCommand())
+	root.AddCommand(p.serveCommand(), p.templateCommand(), p.tokenizeCommand(), p.grammarCommand(), p.versionCommand())
 	return root
 }
