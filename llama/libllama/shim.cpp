@@ -2,9 +2,14 @@
 
 #include "shim.h"
 
+#include <pthread.h>
+
 #include <cstring>
+#include <exception>
 #include <limits>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "build-info.h"
@@ -169,9 +174,53 @@ int32_t b3_vocab_bos(const llama_model * model) {
     return llama_vocab_get_add_bos(vocab) ? llama_vocab_bos(vocab) : LLAMA_TOKEN_NULL;
 }
 
+// Many BPE tokenizers split text by std::regex, which calls itself for each character
+// that it matches and takes some 320 bytes of stack for it: a word of 26 KB overflows
+// 8 MB. So long texts get a stack of their own, several times as large as what the
+// longest line takes that tokenize.go lets through.
+static constexpr int32_t long_text   = 2048;
+static constexpr size_t  large_stack = size_t(128) << 20;  // only what is used takes memory
+
+// on_large_stack runs body in a thread that it waits for.
+template <typename F> static void on_large_stack(F && body) {
+    struct job {
+        F &                body;
+        std::exception_ptr thrown;
+    } j{body, nullptr};
+    const auto start = [](void * p) -> void * {
+        auto & j = *static_cast<job *>(p);
+        try {
+            j.body();
+        } catch (...) {
+            j.thrown = std::current_exception();
+        }
+        return nullptr;
+    };
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, large_stack);
+    pthread_t thread;
+    const int failed = pthread_create(&thread, &attr, start, &j);
+    pthread_attr_destroy(&attr);
+    if (failed != 0) {
+        throw std::runtime_error(std::string("no thread for a long text: ") + strerror(failed));
+    }
+    pthread_join(thread, nullptr);
+    if (j.thrown) {
+        std::rethrow_exception(j.thrown);
+    }
+}
+
 int b3_tokenize(const llama_model * model, const char * text, int32_t len, int32_t * tokens, int32_t cap, int special, int32_t * count, b3_error * err) {
     return b3::guard(err, [&] {
-        const int32_t n = llama_tokenize(llama_model_get_vocab(model), text, len, tokens, cap, false, special != 0);
+        const auto * vocab = llama_model_get_vocab(model);
+        int32_t      n = 0;
+        const auto   tokenize = [&] { n = llama_tokenize(vocab, text, len, tokens, cap, false, special != 0); };
+        if (len > long_text && llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_BPE) {
+            on_large_stack(tokenize);
+        } else {
+            tokenize();
+        }
         if (n == std::numeric_limits<int32_t>::min()) {
             b3::set_error(err, "the text has too many tokens");
             return (int) B3_FAILED;

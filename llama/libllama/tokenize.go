@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/b3os/b3infer/llama"
@@ -22,8 +23,8 @@ import (
 // of their text is Special, and llama_tokenize gets what lies between: runs of
 // ordinary text, which may begin in a Special part and end in a literal one.
 // Where a run spells a user-defined mark after all, it is cut behind the mark's
-// first character. All other text becomes the tokens that llama.cpp makes of
-// the whole.
+// first character, and a line of more than 64 KB is cut where it must be. All
+// other text becomes the tokens that llama.cpp makes of the whole.
 type tokenizer struct {
 	model *C.struct_llama_model
 	vocab *llama.Vocab
@@ -34,6 +35,7 @@ type tokenizer struct {
 	// puts no space there; leadTokens are what becomes of it.
 	lead       string
 	leadTokens int
+	bpe        bool // text is split by regular expressions
 }
 
 // A span is the bytes from:to of a text.
@@ -47,7 +49,12 @@ func newTokenizer(model *C.struct_llama_model, vocab *llama.Vocab, all []special
 		}
 	}
 	t := &tokenizer{model: model, vocab: vocab, all: newSpecials(all), users: newSpecials(users)}
-	if C.b3_vocab_type(model) != vocabSPM {
+	switch C.b3_vocab_type(model) {
+	case vocabBPE:
+		t.bpe = true
+		return t, nil
+	case vocabSPM:
+	default:
 		return t, nil
 	}
 	lead := freeCharacter(vocab)
@@ -169,6 +176,50 @@ func (t *tokenizing) run(dst []llama.Token, text []byte) ([]llama.Token, error) 
 // ordinary appends the tokens of text that spells no user-defined mark. rest
 // tells that the text goes on from what was tokenized before.
 func (t *tokenizing) ordinary(dst []llama.Token, text []byte, rest bool) ([]llama.Token, error) {
+	for t.bpe {
+		at := lineCut(text)
+		if at == 0 {
+			break
+		}
+		var err error
+		if dst, err = t.line(dst, text[:at], rest); err != nil {
+			return nil, err
+		}
+		text, rest = text[at:], true
+	}
+	return t.line(dst, text, rest)
+}
+
+// longestLine bounds what a regular expression can match at once: llama.cpp
+// recurses over it (shim.cpp).
+const longestLine = 64 << 10
+
+// lineCut is where a text with too long a line is to be cut, before a space if
+// there is one; 0 for other texts. White space belongs to the line before it.
+func lineCut(text []byte) int {
+	if len(text) <= longestLine {
+		return 0
+	}
+	start, ended := 0, false
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		if ended && !unicode.IsSpace(r) {
+			start, ended = i, false
+		}
+		ended = ended || r == '\n'
+		if i+size-start > longestLine {
+			if space := bytes.LastIndexByte(text[start+longestLine/2:i], ' '); space > 0 {
+				return start + longestLine/2 + space
+			}
+			return i
+		}
+		i += size
+	}
+	return 0
+}
+
+// line is ordinary for text that needs no cut.
+func (t *tokenizing) line(dst []llama.Token, text []byte, rest bool) ([]llama.Token, error) {
 	if len(text) == 0 {
 		return dst, nil
 	}

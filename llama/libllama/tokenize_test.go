@@ -336,8 +336,8 @@ func TestTokenizeBOS(t *testing.T) {
 // A long word without an end neither overflows the stack of a tokenizer that
 // matches by regular expressions nor comes back as something else.
 func checkLong(t *testing.T, m *Model, _ *textMaker) {
-	for _, unit := range []string{" ", "\n", "a", "é", "日", "1", "!", "<"} {
-		text := strings.Repeat(unit, 100_000/len(unit))
+	for _, unit := range []string{" ", "\n", " \n", "a", "aB", "é", "日", "1", "!", "<", "a b", "\u3000\n"} {
+		text := strings.Repeat(unit, 200_000/len(unit))
 		checkText(t, m, tokenize(t, m, literal(text)), text)
 	}
 }
@@ -356,5 +356,27 @@ func BenchmarkTokenize(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+func TestLineCut(t *testing.T) {
+	line := strings.Repeat("ab ", longestLine/3)
+	for _, tt := range []struct {
+		name, text string
+		want       int
+	}{
+		{"short", "ab\ncd", 0},
+		{"many lines", strings.Repeat("ab cd\n", longestLine), 0},
+		{"before a space", line + line, longestLine - 2},
+		{"in a word", strings.Repeat("a", 2*longestLine), longestLine},
+		{"between characters", strings.Repeat("日", longestLine), longestLine - longestLine%3},
+		{"in white space", strings.Repeat("\n", 2*longestLine), longestLine},
+		{"behind other lines", "ab\ncd\n" + strings.Repeat("a", 2*longestLine), 6 + longestLine},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := lineCut([]byte(tt.text)); got != tt.want {
+				t.Errorf("got %d, want %d", got, tt.want)
+			}
+		})
 	}
 }

@@ -23,8 +23,8 @@ const (
 	attrRStrip  = 1 << 8
 )
 
-// vocabSPM is LLAMA_VOCAB_TYPE_SPM.
-const vocabSPM = 1
+// Kinds of vocabularies: LLAMA_VOCAB_TYPE_SPM and _BPE.
+const vocabSPM, vocabBPE = 1, 2
 
 // loadVocab reads the table of tokens in two crossings.
 func loadVocab(model *C.struct_llama_model) (*llama.Vocab, []special, error) {
