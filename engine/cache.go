@@ -122,8 +122,7 @@ func (c *cache) grow(s *sequence, rows int) {
 func (c *cache) room(rows int) bool {
 	for c.used+rows > c.limits.Cells && len(c.idle) > 0 {
 		oldest := c.idle[0]
-		// Some more at once, since each removal looks at every cell.
-		lacking := max(c.used+rows-c.limits.Cells, 64)
+		lacking := c.used + rows - c.limits.Cells + removeMore
 		if c.cuttable && lacking < len(oldest.tokens) {
 			c.cut(oldest, len(oldest.tokens)-lacking)
 		} else {
@@ -132,6 +131,11 @@ func (c *cache) room(rows int) bool {
 	}
 	return c.used+rows <= c.limits.Cells
 }
+
+// removeMore is how many cells more than needed are cut off at a time: a removal
+// looks at every cell, and rows that go into cells freed one by one lie in them
+// in another order than their positions, which changes how attention rounds.
+const removeMore = 64
 
 // charge books what a step's attention paid for idle cells, and evicts what has
 // cost more than computing it again is expected to: its price times the

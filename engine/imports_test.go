@@ -17,17 +17,18 @@ const module = "github.com/b3os/b3infer/"
 // arrows say which packages of ours a package may import, as CONVENTIONS.md
 // and ARCHITECTURE.md draw them. Test files may also import what fakes.
 var arrows = map[string][]string{
-	"accounts":        {},
-	"cmd/b3infer":     {"accounts", "engine", "grammar", "grammar/mask", "handlers", "llama", "llama/libllama", "models", "vision"},
-	"engine":          {"grammar", "grammar/mask", "llama", "vision"},
-	"grammar":         {},
-	"grammar/mask":    {"grammar"},
-	"handlers":        {"accounts", "engine", "models", "vision"},
-	"llama":           {},
-	"llama/libllama":  {"llama"},
-	"llama/llamatest": {"llama"},
-	"models":          {},
-	"vision":          {},
+	"accounts":         {},
+	"cmd/b3infer":      {"accounts", "engine", "grammar", "grammar/mask", "handlers", "llama", "llama/libllama", "models", "vision"},
+	"engine":           {"grammar", "grammar/mask", "llama", "vision"},
+	"grammar":          {},
+	"grammar/mask":     {"grammar"},
+	"handlers":         {"accounts", "engine", "models", "vision"},
+	"llama":            {},
+	"llama/libllama":   {"llama"},
+	"llama/llamatest":  {"llama"},
+	"models":           {},
+	"scripts/gpucheck": {},
+	"vision":           {},
 }
 
 // forTests may be imported by any test, with what it needs.

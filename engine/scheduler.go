@@ -197,6 +197,7 @@ func (s *scheduler) admit(now time.Time) {
 		}
 		s.waiting = slices.Delete(s.waiting, 0, 1)
 		s.cache.begin(seq)
+		s.cache.room(seq.pending()) // all at once, so that its tokens lie in the order of cells
 		s.running = append(s.running, seq)
 		seq.prefillFrom = s.steps
 		if seq.admissions == 0 {

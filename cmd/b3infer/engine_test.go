@@ -1,0 +1,160 @@
+//go:build cgo
+
+package main
+
+import (
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/b3os/b3infer/engine"
+	"github.com/b3os/b3infer/llama"
+)
+
+var topics = []string{
+		"rivers", "bread", "the moon", "chess", "bees", "glass", "trains", "salt", "maps", "clocks",
+	"wind", "paper", "bridges", "ink", "ants", "rain", "gold", "soap", "kites", "stone",
+}
+
+// question asks for an answer of 64 tokens, drawn greedily.
+func question(topic string) *engine.Request {
+	return &engine.Request{
+		Messages:  []engine.Message{{Role: engine.RoleUser, Content: []string{"Write a few sentences about " + topic + "."}}},
+		MaxTokens: 64,
+		Sampling:  engine.Sampling{Temperature: new(0.0)},
+	}
+}
+
+// answer is the text of a request's answer. started, if not nil, is called with
+// its first event.
+func answer(t *testing.T, e *engine.Engine, r *engine.Request, started func()) string {
+	p, err := e.Prepare(t.Context(), r)
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	text := ""
+	for ev, err := range e.Generate(t.Context(), p) {
+		if err != nil {
+			t.Error(err)
+		}
+		switch ev := ev.(type) {
+		case engine.First:
+			if started != nil {
+				started()
+			}
+		case engine.Text:
+			text += ev.Text
+		}
+	}
+	return text
+}
+
+// realEngine makes an engine over the real model with so many cells. stop ends
+// it and returns how often a sequence was preempted.
+func realEngine(t *testing.T, model llama.Model, cells int) (e *engine.Engine, stop func() int) {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	e, err := engine.New(model, engine.Params{Cells: cells, KV: llama.KVQ8_0, Threads: 1, Metrics: registry, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, func() int {
+		if err := e.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		families, err := registry.Gather()
+		if err != nil {
+			t.Error(err)
+		}
+		for _, f := range families {
+			if f.GetName() == "b3infer_preemptions_total" {
+				return int(f.Metric[0].GetCounter().GetValue())
+			}
+		}
+		t.Error("preemptions are not counted")
+		return 0
+	}
+}
+
+// answers asks all questions, so many at a time.
+func answers(t *testing.T, model llama.Model, atOnce int) map[string]string {
+	t.Helper()
+	e, stop := realEngine(t, model, 2048)
+	defer stop()
+	all := make(map[string]string)
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	slots := make(chan struct{}, atOnce)
+	for _, topic := range topics {
+		group.Go(func() {
+			slots <- struct{}{}
+			text := answer(t, e, question(topic), nil)
+			<-slots
+			mu.Lock()
+			defer mu.Unlock()
+			all[topic] = text
+		})
+	}
+	group.Wait()
+	return all
+}
+
+// preempted asks a question while an earlier request takes the cells, so that it
+// is preempted in the middle of its answer, loses its cells, and is computed again.
+func preempted(t *testing.T, model llama.Model, topic string) string {
+	t.Helper()
+	e, stop := realEngine(t, model, 256)
+	earlier := question("everything" + strings.Repeat(", and more", 46))
+	earlier.Sampling.Bias = make(map[int]float64)
+	for _, end := range model.Vocab().Ends() {
+		earlier.Sampling.Bias[int(end)] = -100
+	}
+	var group sync.WaitGroup
+	started := make(chan struct{})
+	group.Go(func() { answer(t, e, earlier, func() { close(started) }) })
+	<-started
+	text := answer(t, e, question(topic), nil)
+	group.Wait()
+	if n := stop(); n != 1 {
+		t.Errorf("%s: %d preemptions, want 1", topic, n)
+	}
+	return text
+}
+
+// With flash attention and quantized weights and cache llama.cpp computes a row the
+// same whatever else is in the batch, so an answer is the same alone, among others
+// and when it was preempted.
+func TestSameAnswerAloneAmongOthersAndPreempted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("4,000 tokens of a real model")
+	}
+	backend, err := openBackend(slog.New(slog.DiscardHandler), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer backend.Close()
+	model, err := backend.Load(realModelPath(t), llama.ModelParams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	alone := answers(t, model, 1)
+	for topic, text := range alone {
+		if len(text) < 64 {
+			t.Errorf("%s: the answer is %q", topic, text)
+		}
+	}
+	if diff := cmp.Diff(alone, answers(t, model, 9)); diff != "" {
+		t.Errorf("alone and among 8 others (-alone +among):\n%s", diff)
+	}
+	for _, topic := range topics {
+		if diff := cmp.Diff(alone[topic], preempted(t, model, topic)); diff != "" {
+			t.Errorf("%s, alone and preempted (-alone +preempted):\n%s", topic, diff)
+		}
+	}
+}
