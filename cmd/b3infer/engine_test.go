@@ -16,7 +16,7 @@ import (
 )
 
 var topics = []string{
-		"rivers", "bread", "the moon", "chess", "bees", "glass", "trains", "salt", "maps", "clocks",
+	"rivers", "bread", "the moon", "chess", "bees", "glass", "trains", "salt", "maps", "clocks",
 	"wind", "paper", "bridges", "ink", "ants", "rain", "gold", "soap", "kites", "stone",
 }
 
