@@ -68,9 +68,21 @@ func (b *builder) tookTail(some, k int32) bool {
 	if some < 0 || !b.leadsByOne(k) || len(b.drafts[some].calls) != 1 {
 		return false
 	}
-	called := b.p.entries[b.drafts[some].calls[0].entry].rule
-	return b.p.rules[called].key.tail != noTail
+	call, taken := b.drafts[some].calls[0], b.drafts[k].bytes[0]
+	e := b.p.entries[call.entry]
+	r := b.p.rules[e.rule]
+	if call.to != taken.to || r.key.tail != int16(taken.lo) {
+		return false
+	}
+	if _, counted := r.node.(grammar.Repeat); counted {
+		need, _ := roundsOf(e.register)
+		return need == 0
+	}
+	return b.isNullable(r.node)
 }
+
+// ownKey is the key of a rule that nothing else calls.
+func (b *builder) ownKey() ruleKey { return ruleKey{ownKey(len(b.p.rules)), noTail} }
 
 // some is the state from which the node's texts but the empty one lead to k. If
 // there are no others it is k itself.
@@ -94,7 +106,7 @@ func (b *builder) some(n grammar.Node, k int32) int32 {
 	case *grammar.DFA:
 		return b.lexeme(n, k)
 	case grammar.Bag:
-		return b.call(ruleKey{new(byte), noTail}, n, 0, k)
+		return b.call(b.ownKey(), n, 0, k)
 	case grammar.Token:
 		return b.token(n, k)
 	}
@@ -177,7 +189,7 @@ func (b *builder) repeat(r grammar.Repeat, k int32) int32 {
 		b.drafts[round].jumps = []int32{body, k}
 		return body
 	}
-	key, counted := ruleKey{new(byte), noTail}, r
+	key, counted := b.ownKey(), r
 	switch body := r.Body.(type) {
 	case *grammar.DFA:
 		key.node = loopKey{dfa: body}

@@ -112,7 +112,7 @@ func (a *Automaton) close() int32 {
 		a.sort(entry)
 	}
 	for i := len(c.order) - 1; i >= 0 && len(c.items) <= a.limits.Items; i-- {
-		a.enter(c.order[i])
+		a.begin(c.order[i])
 	}
 	if len(c.items) > a.limits.Items || len(c.seen) > a.limits.Items {
 		a.fail(errItems)
@@ -201,8 +201,8 @@ func (a *Automaton) sort(entry int32) {
 	c.order = append(c.order, entry)
 }
 
-// enter makes the entry's frame, its items, and the calls that it begins with.
-func (a *Automaton) enter(entry int32) {
+// begin makes the entry's frame, its items, and the calls that it begins with.
+func (a *Automaton) begin(entry int32) {
 	c, p := &a.closure, a.program
 	c.returns = c.returns[:0]
 	for i := c.pending[entry].first; i >= 0; i = c.called[i].next {

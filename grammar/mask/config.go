@@ -23,13 +23,19 @@ var accepting = item{state: noState}
 // A config is a configuration: all items where a text may stand. Its number is
 // its identity.
 type config struct {
-	items  span
-	row    int32 // its row of transitions, or -1
-	mask   int32 // its mask, or -1
-	inner  int32 // the inner mask of its items, or -1
-	steps  uint8 // transitions that are in the table, not in a row
-	ends   bool  // the rule at the bottom may end here
-	tokens bool  // some item is left by a token
+	items   span
+	row     int32  // its row of transitions, or -1
+	recipe  int32  // of its mask, or -1
+	inner   int32  // the inner mask of its items, or -1
+	absorbs uint32 // it stays alive on so many plain characters, or on any number if unlimited
+	steps   uint8  // transitions that are in the table, not in a row
+	ends    bool   // the rule at the bottom may end here
+	tokens  bool   // some item is left by a token
+}
+
+// newConfig is a configuration of which nothing was worked out.
+func newConfig(items span, ends bool) config {
+	return config{items: items, row: -1, recipe: -1, inner: -1, ends: ends}
 }
 
 // The first numbers of configurations.
@@ -56,7 +62,7 @@ type store struct {
 // reset forgets everything.
 func (s *store) reset() {
 	s.items = s.items[:0]
-	s.configs = append(s.configs[:0], config{}, config{row: -1, mask: -1, inner: -1})
+	s.configs = append(s.configs[:0], config{}, newConfig(span{}, false))
 	s.frames = s.frames[:0]
 	s.byItems.reset()
 	s.byBack.reset()
@@ -65,7 +71,7 @@ func (s *store) reset() {
 
 // bytes is how much memory the store holds.
 func (s *store) bytes() int {
-	return 16*cap(s.items) + 28*cap(s.configs) + 12*cap(s.frames) + 4*(len(s.byItems.slots)+len(s.byBack.slots))
+	return 16*cap(s.items) + 32*cap(s.configs) + 12*cap(s.frames) + 4*(len(s.byItems.slots)+len(s.byBack.slots))
 }
 
 func (s *store) of(sp span) []item { return s.items[sp.from:sp.to] }
@@ -107,7 +113,7 @@ func (s *store) configOf(items []item, ends bool) int32 {
 	}
 	id := int32(len(s.configs))
 	*slot = id
-	s.configs = append(s.configs, config{items: s.put(items), row: -1, mask: -1, inner: -1, ends: ends})
+	s.configs = append(s.configs, newConfig(s.put(items), ends))
 	s.byItems.grow(func(id int32) uint64 {
 		hash := hashItems(s.of(s.configs[id].items))
 		if s.configs[id].ends {

@@ -1,19 +1,22 @@
 package mask
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // An inner mask is the tokens that stay inside of a set of items, whatever their
 // frame, and what is left of those that leave. It does not change once it is
 // made.
 type inner struct {
-	base    *inner   // all tokens and exits of another one are in it, but for dropped and missing
+	root    *inner   // its tokens and exits are in it too, but for missing and dropped; has no root itself
 	tokens  []uint64 // a mask, or nil
 	ids     []int32  // more tokens
-	missing []int32  // tokens of base that are not in it
-	dropped []int32  // nodes of the trie at which the exits of base do not hold
+	missing []int32  // tokens of root that are not in it
+	dropped []int32  // places at which tokens leave root that do not leave here, sorted
 	exits   exits
-	// partial says that there are too many exits to keep: tokens that leave must
-	// be looked for in another way.
+	// partial says that there are too many exits to keep: the mask must be worked
+	// out for each frame.
 	partial bool
 }
 
@@ -22,113 +25,81 @@ const maxIDs = 1024
 
 // bytes is how much memory the inner mask holds.
 func (in *inner) bytes() int {
-	return 160 + 8*cap(in.tokens) + 4*(cap(in.ids)+cap(in.missing)+cap(in.dropped)) +
-		16*cap(in.exits.nodes) + 12*cap(in.exits.tokens)
+	return 160 + 8*cap(in.tokens) + 4*(cap(in.ids)+cap(in.missing)+cap(in.dropped)) + in.exits.bytes()
 }
 
-// addTo adds the tokens to a mask. Scratch is space to work in.
-func (in *inner) addTo(dst []uint64, scratch *[]int32) {
-	if in.base != nil {
-		// Missing tokens stay where dst has them already.
-		kept := (*scratch)[:0]
-		for _, id := range in.missing {
-			if hasBit(dst, id) {
-				kept = append(kept, id)
-			}
+// cost is about how long it takes to add it, in tokens that are set one by one.
+func (in *inner) cost() int {
+	cost := len(in.ids) + len(in.missing)
+	if in.root != nil {
+		cost += len(in.root.ids)
+	}
+	return cost
+}
+
+// copyTo makes a mask of it.
+func (in *inner) copyTo(mask []uint64) {
+	tokens := in.tokens
+	if in.root != nil {
+		tokens = in.root.tokens
+	}
+	if tokens == nil {
+		clear(mask)
+	} else {
+		copy(mask, tokens)
+	}
+	if in.root != nil {
+		setBits(mask, in.root.ids)
+	}
+	for _, id := range in.missing {
+		clearBit(mask, id)
+	}
+	setBits(mask, in.ids)
+}
+
+// addTo adds its tokens to a mask. Scratch is space for another one.
+func (in *inner) addTo(mask, scratch []uint64) {
+	if in.root != nil {
+		in.copyTo(scratch)
+		for i, w := range scratch {
+			mask[i] |= w
 		}
-		in.base.addTo(dst, scratch)
-		for _, id := range in.missing {
-			clearBit(dst, id)
-		}
-		for _, id := range kept {
-			setBit(dst, id)
-		}
-		*scratch = kept
+		return
 	}
 	for i, w := range in.tokens {
-		dst[i] |= w
+		mask[i] |= w
 	}
-	for _, id := range in.ids {
-		setBit(dst, id)
+	setBits(mask, in.ids)
+}
+
+// keep stores a set of tokens, in the shorter form.
+func (in *inner) keep(mask []uint64) {
+	if count(mask) > maxIDs {
+		in.tokens = slices.Clone(mask)
+	} else {
+		in.ids = appendBits(nil, mask)
 	}
 }
 
-// newInner keeps a set of tokens, in the shorter form.
-func newInner(tokens []uint64) *inner {
+// keepDifference stores a set of tokens by its difference from root, whose mask
+// is given. It reports false where that is no shorter.
+func (in *inner) keepDifference(mask, root []uint64) bool {
 	n := 0
-	for _, w := range tokens {
-		n += bits.OnesCount64(w)
+	for i, w := range mask {
+		n += bits.OnesCount64(w ^ root[i])
 	}
-	in := &inner{}
 	if n > maxIDs {
-		in.tokens = append([]uint64(nil), tokens...)
-		return in
-	}
-	in.ids = make([]int32, 0, n)
-	for i, w := range tokens {
-		for ; w != 0; w &= w - 1 {
-			in.ids = append(in.ids, int32(64*i+bits.TrailingZeros64(w)))
-		}
-	}
-	return in
-}
-
-// Exits is a trie of what is left of tokens behind the place where they leave.
-// Node 0 is the root.
-type exits struct {
-	nodes  []exitNode
-	tokens []exitToken
-}
-
-type exitNode struct {
-	child, sibling int32 // 0 for none
-	token          int32 // the first in the list of tokens that end here, or -1
-	b              byte
-}
-
-// An exitToken is a token and the node of the vocabulary's trie at which it
-// leaves.
-type exitToken struct{ token, at, next int32 }
-
-// maxExits bounds the nodes of exits.
-const maxExits = 8192
-
-// child is the node behind one more byte, which is made if it is new.
-func (x *exits) child(node int32, b byte) int32 {
-	for id := x.nodes[node].child; id != 0; id = x.nodes[id].sibling {
-		if x.nodes[id].b == b {
-			return id
-		}
-	}
-	id := int32(len(x.nodes))
-	x.nodes = append(x.nodes, exitNode{sibling: x.nodes[node].child, token: -1, b: b})
-	x.nodes[node].child = id
-	return id
-}
-
-// add puts in all tokens below a node of the trie. It reports false when that
-// is too much.
-func (x *exits) add(t *trie, at int32) bool {
-	size := t.nodes[at].size
-	if int(size)+len(x.tokens) > maxExits {
 		return false
 	}
-	if len(x.nodes) == 0 && size > 1 {
-		x.nodes = append(x.nodes, exitNode{token: -1})
-	}
-	depth := t.nodes[at].depth
-	var path [1 << 8]int32 // exit nodes by depth behind at
-	for i := at + 1; i < at+size; i++ {
-		n := &t.nodes[i]
-		d := n.depth - depth
-		if int(d) >= len(path) {
-			return false
-		}
-		path[d] = x.child(path[d-1], n.b)
-		if n.token >= 0 {
-			here := &x.nodes[path[d]]
-			x.tokens = append(x.tokens, exitToken{n.token, at, here.token})
-			here.token = int32(len(x.tokens) - 1)
+	for i, w := range mask {
+		for d := w ^ root[i]; d != 0; d &= d - 1 {
+			bit := bits.TrailingZeros64(d)
+			id := int32(64*i + bit)
+			if w>>bit&1 != 0 {
+				in.ids = append(in.ids, id)
+			} else {
+				in.missing = append(in.missing, id)
+			}
 		}
 	}
 	return true

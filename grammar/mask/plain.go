@@ -5,52 +5,49 @@ import "slices"
 // mark finds the states that plain characters cannot leave, for the fill of
 // inner masks.
 func (b *builder) mark() {
-	m := marker{b: b, absorbs: make([]bool, len(b.drafts)), quiet: make([]bool, len(b.drafts))}
+	m := marker{b: b, absorbs: make([]bool, len(b.drafts))}
 	found := false
 	for id := range b.drafts {
 		m.absorbs[id] = m.covered(int32(id), func(int32) bool { return true })
 		found = found || m.absorbs[id]
-		m.quiet[id] = true
 	}
-	if found {
-		m.shrink(m.absorbs, func(id int32) bool { return m.covered(id, m.absorbing) })
-		m.markLoops()
+	if !found {
+		return
 	}
-	m.shrink(m.quiet, m.isQuiet)
+	m.shrink()
+	m.markLoops()
 	for id := range b.drafts {
 		if m.absorbs[id] {
 			b.drafts[id].flags |= flagAbsorbs
 		}
-		if m.quiet[id] {
-			b.drafts[id].flags |= flagQuiet
-		}
 	}
 }
 
-// A marker works out facts of states that depend on those of other states: it
-// assumes them of all and takes back what does not hold.
+// A marker finds the states that stay alive on any plain text: it assumes it of
+// all that lead on with every plain character, and takes back what does not
+// hold.
 type marker struct {
 	b       *builder
 	absorbs []bool
-	quiet   []bool
 }
 
 // maxPasses bounds the work. Rules of long texts with many ways need a pass for
 // each step; they have no states worth marking.
 const maxPasses = 40
 
-// shrink takes back facts until those that remain hold. It walks up and down in
-// turns, since facts spread along texts and states stand in the order of texts.
-func (m *marker) shrink(facts []bool, holds func(int32) bool) {
-	order := make([]int32, len(facts))
+// shrink takes marks back until those that remain hold. It walks up and down in
+// turns, since marks depend on each other along texts, in whose order states
+// stand.
+func (m *marker) shrink() {
+	order := make([]int32, len(m.absorbs))
 	for id := range order {
 		order[id] = int32(id)
 	}
 	for range maxPasses {
 		changed := false
 		for _, id := range order {
-			if facts[id] && !holds(id) {
-				facts[id], changed = false, true
+			if m.absorbs[id] && !m.covered(id, m.absorbing) {
+				m.absorbs[id], changed = false, true
 			}
 		}
 		if !changed {
@@ -58,7 +55,7 @@ func (m *marker) shrink(facts []bool, holds func(int32) bool) {
 		}
 		slices.Reverse(order)
 	}
-	clear(facts)
+	clear(m.absorbs)
 }
 
 // reach calls visit for a state and those that it is also, until visit says
@@ -102,48 +99,6 @@ func (m *marker) markLoops() {
 
 func (m *marker) endsRound(id int32) bool {
 	return m.reach(id, func(id int32) bool { return id >= 0 && m.b.drafts[id].kind == stateLoopEnd })
-}
-
-// isQuiet tells whether neither the state nor one that plain characters lead to
-// ends the rule or calls another.
-func (m *marker) isQuiet(id int32) bool {
-	d := &m.b.drafts[id]
-	if d.flags&flagFinal != 0 || len(d.calls) > 0 {
-		return false
-	}
-	quiet := func(to int32) bool {
-		if to < 0 {
-			return m.b.p.states[^to].flags&flagQuiet != 0
-		}
-		return m.quiet[to]
-	}
-	switch d.kind {
-	case stateBagChoose, stateBagEnd:
-		return false
-	case stateLoopHead, stateLoopEnd:
-		return quiet(m.b.loops[0].body) && quiet(m.b.loops[0].exit)
-	}
-	for _, to := range d.jumps {
-		if !quiet(to) {
-			return false
-		}
-	}
-	for _, e := range d.bytes {
-		if hasPlain(e.lo, e.hi) && !quiet(e.to) {
-			return false
-		}
-	}
-	return true
-}
-
-// hasPlain tells whether a byte of the range can stand in a plain character.
-func hasPlain(lo, hi byte) bool {
-	for c := int(lo); c <= int(hi); c++ {
-		if c >= ' ' && c != '"' && c != '\\' && c != 0x7f {
-			return true
-		}
-	}
-	return false
 }
 
 // A byteSet is a set of bytes.

@@ -59,7 +59,6 @@ type stateFlags uint8
 const (
 	flagFinal     stateFlags = 1 << iota // the rule may end here
 	flagCounted                          // the register counts rounds
-	flagQuiet                            // no text of plain characters ends the rule or calls another
 	flagAbsorbs                          // stays alive on any text of plain characters
 	flagAbsorbsBy                        // the same, one round of the loop for each character
 )
@@ -106,7 +105,7 @@ type rule struct {
 // A ruleKey tells rules apart: by the node or what stands for it, and by the
 // byte that the rule takes in after its end.
 type ruleKey struct {
-	node any   // grammar.Ref, *grammar.DFA, loopKey, or a pointer of its own
+	node any   // grammar.Ref, *grammar.DFA, loopKey, or ownKey
 	tail int16 // the byte, or noTail
 }
 
@@ -117,6 +116,9 @@ type loopKey struct {
 }
 
 const noTail = -1
+
+// An ownKey is for a rule that is called from one place: its number.
+type ownKey int
 
 // An entry is a rule with the register that it begins with.
 type entry struct {
@@ -146,7 +148,7 @@ type startCall struct {
 }
 
 // The register of a loop: the rounds that it must still make, and those that it
-// may, which is unlimited for the largest number.
+// may. Unlimited ones are not counted.
 func rounds(need, left uint32) uint64 { return uint64(need)<<32 | uint64(left) }
 
 func roundsOf(register uint64) (need, left uint32) { return uint32(register >> 32), uint32(register) }
@@ -165,7 +167,7 @@ func repeatRegister(least, most int) uint64 {
 // countRound takes one round off.
 func countRound(register uint64) uint64 {
 	need, left := roundsOf(register)
-	if need > 0 {
+	if need > 0 && need != unlimited {
 		need--
 	}
 	if left != unlimited {
@@ -183,6 +185,12 @@ func newProgram(v *Vocabulary) *program {
 		entryOf:    map[entryKey]int32{},
 		stringRest: noState,
 	}
+}
+
+// size is about how many bytes the program holds.
+func (p *program) size() int {
+	return 24*cap(p.states) + 8*(cap(p.bytes)+cap(p.calls)) + 12*cap(p.tokens) + 4*cap(p.jumps) +
+		150*len(p.rules) + 96*len(p.entries) + 16*cap(p.starts) + 24*cap(p.begins)
 }
 
 // extended is a copy for a grammar: all states keep their numbers.
@@ -285,6 +293,19 @@ func (p *program) opened(id int32) *entry {
 func (p *program) hasEdges(s int32) bool {
 	here, next := &p.states[s], &p.states[s+1]
 	return here.bytes < next.bytes || here.tokens < next.tokens
+}
+
+// absorbs is how many plain characters an item certainly stays alive on, without
+// leaving its rule.
+func (p *program) absorbs(it item) uint32 {
+	switch flags := p.states[it.state].flags; {
+	case flags&flagAbsorbs != 0:
+		return unlimited
+	case flags&flagAbsorbsBy != 0:
+		_, left := roundsOf(it.register)
+		return left
+	}
+	return 0
 }
 
 // fork appends where an item goes on that stands at a loop or a bag.

@@ -14,7 +14,7 @@ func (a *Automaton) next(from int32, b byte) int32 {
 
 // step works out a transition and keeps it, for all bytes that are alike.
 func (a *Automaton) step(from int32, b byte) int32 {
-	if from == dead || a.failure != nil {
+	if from == dead || a.fault != nil {
 		return dead
 	}
 	c := &a.closure
@@ -35,7 +35,7 @@ func (a *Automaton) step(from int32, b byte) int32 {
 	}
 	to := int32(dead)
 	if len(c.todo) > 0 {
-		if to = a.close(); a.failure != nil {
+		if to = a.close(); a.fault != nil {
 			return dead
 		}
 	}
@@ -73,9 +73,9 @@ func (a *Automaton) read(from int32, text []byte) int32 {
 
 // accept is the configuration after one token, or dead.
 func (a *Automaton) accept(from, token int32) int32 {
-	isText := a.vocab.kinds[token] == Text
+	isText := a.vocab.isText(token)
 	if !a.configs[from].tokens {
-		if !isText || a.vocab.offsets[token] == a.vocab.offsets[token+1] {
+		if !isText {
 			return dead
 		}
 		return a.read(from, a.vocab.piece(token))
@@ -84,11 +84,11 @@ func (a *Automaton) accept(from, token int32) int32 {
 		return to
 	}
 	spelled := int32(dead)
-	if isText && len(a.vocab.piece(token)) > 0 {
+	if isText {
 		spelled = a.read(from, a.vocab.piece(token))
 	}
 	to := a.jump(from, token, spelled)
-	if a.failure == nil {
+	if a.fault == nil {
 		a.moves.put(from, tokenSymbol+token, to)
 	}
 	return to
@@ -103,7 +103,7 @@ func (a *Automaton) jump(from, token, spelled int32) int32 {
 	c.start()
 	for _, it := range a.of(a.configs[from].items) {
 		for _, e := range a.program.tokensOf(it.state) {
-			if e.not && a.vocab.isOther(token, e.token) || !e.not && e.token == token {
+			if e.not && token != e.token && hasBit(a.vocab.others, token) || !e.not && e.token == token {
 				c.todo = append(c.todo, item{it.register, e.to, it.frame})
 			}
 		}
@@ -113,16 +113,10 @@ func (a *Automaton) jump(from, token, spelled int32) int32 {
 	}
 	c.todo = append(c.todo, a.of(a.configs[spelled].items)...)
 	c.ends = a.configs[spelled].ends
-	if to := a.close(); a.failure == nil {
+	if to := a.close(); a.fault == nil {
 		return to
 	}
 	return dead
-}
-
-// isOther tells whether a token may stand where any but one may: a text or a
-// marker.
-func (v *Vocabulary) isOther(token, but int32) bool {
-	return token != but && v.kinds[token] <= Marker && v.offsets[token] < v.offsets[token+1]
 }
 
 // intern is the number of the configuration of items, which are sorted.
@@ -132,10 +126,10 @@ func (a *Automaton) intern(items []item, ends bool) int32 {
 	if len(a.configs) == before {
 		return id
 	}
+	c := &a.configs[id]
 	for _, it := range items {
-		if len(a.program.tokensOf(it.state)) > 0 {
-			a.configs[id].tokens = true
-		}
+		c.tokens = c.tokens || len(a.program.tokensOf(it.state)) > 0
+		c.absorbs = max(c.absorbs, a.program.absorbs(it))
 	}
 	if a.made++; a.made > a.limits.Configurations {
 		a.fail(errConfigurations)
@@ -150,7 +144,7 @@ func (a *Automaton) after(id int32) int32 {
 		a.closure.start()
 		a.closure.todo = append(a.closure.todo, a.of(a.frames[id].returns)...)
 		config := a.close()
-		if a.failure != nil {
+		if a.fault != nil {
 			return dead
 		}
 		a.frames[id].config = config

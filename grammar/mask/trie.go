@@ -1,20 +1,26 @@
 package mask
 
+import "math"
+
 // A trie holds token texts. Nodes are in the order of a walk, each before those
 // below it. Two tries stand one behind the other: the tokens with something
 // special in them, then those of plain characters only.
 type trie struct {
 	nodes []trieNode
-	plain int // where the second one begins
+	plain int32 // where the second one begins
 }
 
 // A trieNode is one byte behind the node above it. There is no root node.
 type trieNode struct {
-	token int32 // the token that ends here, or -1
-	size  int32 // nodes from here to the last one below, this one included
-	depth uint16
-	b     byte
+	token   int32 // the token that ends here, or -1
+	size    int32 // nodes from here to the last one below, this one included
+	depth   uint16
+	b       byte
+	longest uint8 // bytes behind this one of the longest token below; at most maxLongest
 }
+
+// maxLongest stands for itself and all above.
+const maxLongest = math.MaxUint8
 
 // add appends a trie of tokens that are sorted by their text and differ in it.
 func (t *trie) add(v *Vocabulary, sorted []int32) {
@@ -32,6 +38,10 @@ func (t *trie) add(v *Vocabulary, sorted []int32) {
 			t.nodes = append(t.nodes, trieNode{token: -1, depth: uint16(depth + 1), b: piece[depth]})
 		}
 		t.nodes[path[len(path)-1]].token = id
+		for depth, n := range path {
+			here := &t.nodes[n]
+			here.longest = max(here.longest, uint8(min(len(piece)-1-depth, maxLongest)))
+		}
 	}
 	t.close(path)
 }

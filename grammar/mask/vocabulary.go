@@ -2,8 +2,9 @@ package mask
 
 import (
 	"bytes"
+	"cmp"
+	"math"
 	"slices"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/b3os/b3infer/grammar"
@@ -30,18 +31,25 @@ type Vocabulary struct {
 	marks   map[string]int32 // the tokens that are not Text, by their text
 	longest int              // bytes of the longest piece of kind Text
 	trie    trie
-	aliases []int32 // the next token with the same piece, or -1; nil if all differ
+	aliases []alias
 	plain   plainTokens
+	others  []uint64 // the tokens that may stand where a grammar asks for another token
 
-	mu     sync.Mutex // guards shared against Share
-	shared *program   // rules that all grammars have in common
-	inners sync.Map   // inner masks of single states of shared: innerKey to *inner
+	shared *program // rules that all grammars have in common, never changed
+	inners sharedInners
 }
+
+// An alias is a token with the same text as another one, which alone is in the
+// trie.
+type alias struct{ token, as int32 }
+
+// maxPiece is the longest text of a token, in bytes.
+const maxPiece = math.MaxUint16
 
 // NewVocabulary prepares a vocabulary: pieces are the texts of the tokens in the
 // order of their ids, kinds what they are for. It takes some hundred
-// milliseconds for 150,000 tokens. A token of kind Text without bytes is never
-// allowed.
+// milliseconds for 150,000 tokens. A token of kind Text without bytes, or with
+// more than 65,535, is never allowed.
 func NewVocabulary(pieces [][]byte, kinds []Kind) *Vocabulary {
 	v := &Vocabulary{
 		offsets: make([]uint32, 1, len(pieces)+1),
@@ -59,7 +67,7 @@ func NewVocabulary(pieces [][]byte, kinds []Kind) *Vocabulary {
 			if kind == End {
 				v.ends = append(v.ends, int32(id))
 			}
-		default:
+		case v.isText(int32(id)):
 			v.longest = max(v.longest, len(piece))
 		}
 	}
@@ -93,10 +101,14 @@ func (v *Vocabulary) mark(t grammar.Token) (int32, bool) {
 // index sorts the tokens into the tries.
 func (v *Vocabulary) index() {
 	var plain, other []int32
+	v.others = make([]uint64, v.Words())
 	for id := range int32(v.Len()) {
-		switch piece := v.piece(id); {
-		case v.kinds[id] != Text || len(piece) == 0:
-		case isPlain(piece):
+		if v.isText(id) || v.kinds[id] == Marker {
+			setBit(v.others, id)
+		}
+		switch {
+		case !v.isText(id):
+		case isPlain(v.piece(id)):
 			plain = append(plain, id)
 		default:
 			other = append(other, id)
@@ -104,41 +116,57 @@ func (v *Vocabulary) index() {
 	}
 	v.plain = newPlainTokens(v, plain)
 	byText := func(a, b int32) int { return bytes.Compare(v.piece(a), v.piece(b)) }
-	slices.SortFunc(plain, byText)
-	slices.SortFunc(other, byText)
-	v.trie.add(v, v.link(other))
-	v.trie.plain = len(v.trie.nodes)
-	v.trie.add(v, v.link(plain))
+	slices.SortStableFunc(plain, byText)
+	slices.SortStableFunc(other, byText)
+	v.trie.add(v, v.distinct(other))
+	v.trie.plain = int32(len(v.trie.nodes))
+	v.trie.add(v, v.distinct(plain))
+	slices.SortFunc(v.aliases, func(a, b alias) int { return cmp.Compare(a.as, b.as) })
 }
 
-// link leaves out of sorted tokens those with the text of the one before, and
-// notes them as its aliases.
-func (v *Vocabulary) link(sorted []int32) []int32 {
-	distinct := make([]int32, 0, len(sorted))
+// isText tells whether a token spells something.
+func (v *Vocabulary) isText(token int32) bool {
+	n := v.offsets[token+1] - v.offsets[token]
+	return v.kinds[token] == Text && 0 < n && n <= maxPiece
+}
+
+// distinct leaves out of sorted tokens those with the text of the one before,
+// and notes them as its aliases.
+func (v *Vocabulary) distinct(sorted []int32) []int32 {
+	out := make([]int32, 0, len(sorted))
 	for _, id := range sorted {
-		n := len(distinct)
-		if n == 0 || !bytes.Equal(v.piece(distinct[n-1]), v.piece(id)) {
-			distinct = append(distinct, id)
-			continue
+		if n := len(out); n > 0 && bytes.Equal(v.piece(out[n-1]), v.piece(id)) {
+			v.aliases = append(v.aliases, alias{id, out[n-1]})
+		} else {
+			out = append(out, id)
 		}
-		if v.aliases == nil {
-			v.aliases = slices.Repeat([]int32{-1}, v.Len())
-		}
-		v.aliases[id] = v.aliases[distinct[n-1]]
-		v.aliases[distinct[n-1]] = id
 	}
-	return distinct
+	return out
 }
 
-// appendAll appends the token and all with the same text.
-func (v *Vocabulary) appendAll(ids []int32, token int32) []int32 {
-	ids = append(ids, token)
-	if v.aliases != nil {
-		for token = v.aliases[token]; token >= 0; token = v.aliases[token] {
-			ids = append(ids, token)
+// appendAliases appends the aliases of tokens.
+func (v *Vocabulary) appendAliases(ids []int32) []int32 {
+	if len(v.aliases) == 0 {
+		return ids
+	}
+	for _, id := range ids {
+		i, _ := slices.BinarySearchFunc(v.aliases, id, func(a alias, id int32) int { return cmp.Compare(a.as, id) })
+		for ; i < len(v.aliases) && v.aliases[i].as == id; i++ {
+			ids = append(ids, v.aliases[i].token)
 		}
 	}
 	return ids
+}
+
+// copyAliases gives each alias the bit of the token that it stands for.
+func (v *Vocabulary) copyAliases(mask []uint64) {
+	for _, a := range v.aliases {
+		if hasBit(mask, a.as) {
+			setBit(mask, a.token)
+		} else {
+			clearBit(mask, a.token)
+		}
+	}
 }
 
 // isPlain tells whether a piece is whole characters that stand for themselves
@@ -154,54 +182,42 @@ func isPlain(piece []byte) bool {
 
 // plainTokens are the tokens of plain characters only, by their number.
 type plainTokens struct {
-	all   []uint64
-	ids   []int32 // in the order of their number of characters
-	upTo  []int32 // ids[:upTo[n]] have at most n characters
-	words int
+	all  []uint64
+	ids  []int32 // in the order of their number of characters
+	upTo []int32 // ids[:upTo[n]] have at most n characters
 }
 
 func newPlainTokens(v *Vocabulary, ids []int32) plainTokens {
-	p := plainTokens{all: make([]uint64, v.Words()), words: v.Words()}
-	var counts []int
+	p := plainTokens{all: make([]uint64, v.Words()), ids: slices.Clone(ids)}
 	chars := func(id int32) int { return utf8.RuneCount(v.piece(id)) }
-	for _, id := range ids {
+	slices.SortStableFunc(p.ids, func(a, b int32) int { return cmp.Compare(chars(a), chars(b)) })
+	for i, id := range p.ids {
 		setBit(p.all, id)
-		for len(counts) <= chars(id) {
-			counts = append(counts, 0)
+		for len(p.upTo) < chars(id) {
+			p.upTo = append(p.upTo, int32(i))
 		}
-		counts[chars(id)]++
 	}
-	total := int32(0)
-	starts := make([]int32, len(counts))
-	for n, count := range counts {
-		starts[n] = total
-		total += int32(count)
-		p.upTo = append(p.upTo, total)
-	}
-	p.ids = make([]int32, len(ids))
-	for _, id := range ids {
-		n := chars(id)
-		p.ids[starts[n]] = id
-		starts[n]++
-	}
+	p.upTo = append(p.upTo, int32(len(ids)))
 	return p
 }
 
-// set adds the tokens of at most k characters to a mask.
-func (p *plainTokens) set(dst []uint64, k int) {
-	if k >= len(p.upTo)-1 {
-		for i, w := range p.all {
-			dst[i] |= w
+// addTo adds the tokens of at most n characters to a mask that has no plain
+// tokens yet.
+func (p *plainTokens) addTo(mask []uint64, n uint32) {
+	upTo := len(p.ids)
+	if uint64(n) < uint64(len(p.upTo)) {
+		upTo = int(p.upTo[n])
+	}
+	if upTo < len(p.ids)/2 {
+		for _, id := range p.ids[:upTo] {
+			setBit(mask, id)
 		}
 		return
 	}
-	for _, id := range p.ids[:p.upTo[max(k, 0)]] {
-		setBit(dst, id)
+	for i, w := range p.all {
+		mask[i] |= w
+	}
+	for _, id := range p.ids[upTo:] {
+		clearBit(mask, id)
 	}
 }
-
-func setBit(mask []uint64, token int32) { mask[token>>6] |= 1 << (token & 63) }
-
-func clearBit(mask []uint64, token int32) { mask[token>>6] &^= 1 << (token & 63) }
-
-func hasBit(mask []uint64, token int32) bool { return mask[token>>6]&(1<<(token&63)) != 0 }

@@ -1,0 +1,197 @@
+package mask
+
+import "slices"
+
+// A recipe says how the mask of a configuration is made: out of inner masks and
+// further tokens, or as a copy of a whole one.
+type recipe struct {
+	parts   span  // of recipes.parts
+	ids     span  // of recipes.ids
+	whole   int32 // the number of a mask, or -1
+	allowed int32 // tokens in the mask
+}
+
+// Recipes keeps those that were worked out.
+type recipes struct {
+	list  []recipe
+	parts []int32 // numbers of inner masks
+	ids   []int32
+	whole [][]uint64
+	words int
+}
+
+func (r *recipes) bytes() int {
+	return 24*cap(r.list) + 4*(cap(r.parts)+cap(r.ids)) + (24+8*r.words)*len(r.whole)
+}
+
+// maxCost is how long a mask may take to put together, in tokens that are set
+// one by one, before it is kept whole.
+const maxCost = 2048
+
+// partCost is the cost of adding one inner mask to another.
+const partCost = 700
+
+// recipeOf is the recipe of a configuration's mask.
+func (a *Automaton) recipeOf(id int32) *recipe {
+	if a.configs[id].recipe < 0 {
+		r := a.compose(id)
+		if a.fault != nil {
+			return nil
+		}
+		a.configs[id].recipe = int32(len(a.recipes.list))
+		a.recipes.list = append(a.recipes.list, r)
+	}
+	return &a.recipes.list[a.configs[id].recipe]
+}
+
+// eachGroup calls visit for the items of each frame.
+func (a *Automaton) eachGroup(id int32, visit func([]item)) {
+	span := a.configs[id].items
+	for from := span.from; from < span.to; {
+		to := from + 1
+		for to < span.to && a.items[to].frame == a.items[from].frame {
+			to++
+		}
+		visit(a.items[from:to:to])
+		from = to
+	}
+}
+
+// compose works out the mask of a configuration.
+func (a *Automaton) compose(id int32) recipe {
+	r, out := &a.recipes, recipe{whole: -1}
+	out.parts.from = int32(len(r.parts))
+	ids, cost, whole := a.scratch[:0], 0, false
+	a.eachGroup(id, func(items []item) {
+		if whole || a.fault != nil {
+			return
+		}
+		frame := items[0].frame
+		local := a.localOf(items)
+		in := a.innerOf(local)
+		if whole = in.partial; whole || a.fault != nil {
+			return
+		}
+		r.parts = append(r.parts, a.configs[local].inner)
+		cost += partCost + in.cost()
+		ids = a.leaveFrom(in, frame, ids)
+	})
+	out.parts.to = int32(len(r.parts))
+	ids = a.vocab.appendAliases(ids)
+	ids = a.besideText(id, ids)
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	a.scratch = ids
+	if a.fault != nil {
+		r.parts = r.parts[:out.parts.from]
+		return out
+	}
+	f := &a.fill
+	if whole {
+		a.walkAll(id)
+	} else {
+		a.mix(out.parts, f.mask)
+	}
+	setBits(f.mask, ids)
+	a.addOthers(id, f.mask)
+	out.allowed = int32(count(f.mask))
+	hasOthers := a.hasOthers(id)
+	if whole || hasOthers || cost-partCost+len(ids) > maxCost {
+		r.parts = r.parts[:out.parts.from]
+		out.parts = span{}
+		r.words = len(f.mask)
+		out.whole = int32(len(r.whole))
+		r.whole = append(r.whole, slices.Clone(f.mask))
+		return out
+	}
+	out.ids.from = int32(len(r.ids))
+	r.ids = append(r.ids, ids...)
+	out.ids.to = int32(len(r.ids))
+	return out
+}
+
+// leaveFrom appends the tokens that leave an inner mask for the returns of a
+// frame.
+func (a *Automaton) leaveFrom(in *inner, frame int32, ids []int32) []int32 {
+	if in.root != nil && len(in.root.exits.nodes) > 0 {
+		ids = a.leave(&in.root.exits, in.dropped, 0, a.after(frame), ids)
+	}
+	if len(in.exits.nodes) > 0 {
+		ids = a.leave(&in.exits, nil, 0, a.after(frame), ids)
+	}
+	return ids
+}
+
+// besideText appends the tokens that a configuration allows without spelling
+// them.
+func (a *Automaton) besideText(id int32, ids []int32) []int32 {
+	c := &a.configs[id]
+	if c.ends {
+		ids = append(ids, a.vocab.ends...)
+	}
+	if c.tokens {
+		for _, it := range a.of(c.items) {
+			for _, e := range a.program.tokensOf(it.state) {
+				if !e.not {
+					ids = append(ids, e.token)
+				}
+			}
+		}
+	}
+	return ids
+}
+
+// hasOthers tells whether a configuration allows any token but one.
+func (a *Automaton) hasOthers(id int32) bool {
+	return a.configs[id].tokens && a.addOthers(id, nil)
+}
+
+// addOthers adds the tokens that may stand for any token but one, and tells
+// whether there is such a place.
+func (a *Automaton) addOthers(id int32, mask []uint64) bool {
+	found := false
+	if !a.configs[id].tokens {
+		return false
+	}
+	for _, it := range a.of(a.configs[id].items) {
+		for _, e := range a.program.tokensOf(it.state) {
+			if !e.not {
+				continue
+			}
+			found = true
+			if mask == nil {
+				return true
+			}
+			kept := e.token != noToken && hasBit(mask, e.token)
+			for i, w := range a.vocab.others {
+				mask[i] |= w
+			}
+			if e.token != noToken && !kept {
+				clearBit(mask, e.token)
+			}
+		}
+	}
+	return found
+}
+
+// mix makes a mask of inner masks.
+func (a *Automaton) mix(parts span, mask []uint64) {
+	if parts.from == parts.to {
+		clear(mask)
+		return
+	}
+	a.inners[a.recipes.parts[parts.from]].copyTo(mask)
+	for _, part := range a.recipes.parts[parts.from+1 : parts.to] {
+		a.inners[part].addTo(mask, a.fill.other)
+	}
+}
+
+// make makes the mask of a recipe.
+func (a *Automaton) make(r *recipe, mask []uint64) {
+	if r.whole >= 0 {
+		copy(mask, a.recipes.whole[r.whole])
+		return
+	}
+	a.mix(r.parts, mask)
+	setBits(mask, a.recipes.ids[r.ids.from:r.ids.to])
+}
