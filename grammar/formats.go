@@ -34,11 +34,12 @@ const (
 	h16Format  = `[0-9A-Fa-f]{1,4}`
 	ls32Format = `(?:` + h16Format + `:` + h16Format + `|` + ipv4Format + `)`
 
-	pathChar  = `(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})`
-	pathTail  = `(?:/` + pathChar + `*)*`
-	queryTail = `(?:\?(?:` + pathChar + `|[/?])*)?(?:#(?:` + pathChar + `|[/?])*)?`
-	authority = `//` + hostnameFormat + `(?::\d{1,4})?` + pathTail
-	uriFormat = `[A-Za-z][A-Za-z0-9+.-]*:(?:` + authority + `|/?` + pathChar + `+` + pathTail + `)` + queryTail
+	pathChar   = `(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})`
+	pathTail   = `(?:/` + pathChar + `*)*`
+	queryTail  = `(?:\?(?:` + pathChar + `|[/?])*)?(?:#(?:` + pathChar + `|[/?])*)?`
+	portFormat = `(?:\d{1,4}|[1-5]\d{4}|6(?:[0-4]\d{3}|5(?:[0-4]\d\d|5(?:[0-2]\d|3[0-5]))))`
+	authority  = `//` + hostnameFormat + `(?::` + portFormat + `)?` + pathTail
+	uriFormat  = `[A-Za-z][A-Za-z0-9+.-]*:(?:` + authority + `|/?` + pathChar + `+` + pathTail + `)` + queryTail
 	// A relative reference whose first segment has no colon.
 	relativeFormat = `(?:` + authority + `|/(?:` + pathChar + `+` + pathTail + `)?|(?:[A-Za-z0-9._~!$&'()*+,;=@-]|%[0-9A-Fa-f]{2})+` + pathTail + `|)` + queryTail
 	referFormat    = uriFormat + `|` + relativeFormat
@@ -86,6 +87,8 @@ var formats = func() map[string]*format {
 		"json-pointer":          {pattern: pointerFormat, exact: true},
 		"relative-json-pointer": {pattern: `(?:0|[1-9]\d*)(?:#|` + pointerFormat + `)`, exact: true},
 		"regex":                 {pattern: regexFormat},
+		// Base64, in OpenAPI only: elsewhere the format is unknown, and any text valid.
+		"byte": {pattern: `(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?`},
 	}
 	for _, f := range m {
 		f.language = sync.OnceValue(func() *DFA { return compileLexeme(f.pattern) })

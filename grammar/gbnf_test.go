@@ -175,3 +175,23 @@ func TestMismatch(t *testing.T) {
 		}
 	}
 }
+
+// TestPrintedRuns has texts of which up to many characters may follow: they are
+// counted, not nested, which parsers bound.
+func TestPrintedRuns(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"^[a-z]{1,255}$":       `root ::= text` + "\n" + `text ::= "\"" [a-z]{1,255} "\""` + "\n",
+		"^[a-z]{3,9}(-x)?$":    `root ::= text` + "\n" + `text ::= "\"" [a-z]{3,9} ("\"" | "-" text-2)` + "\n" + `text-2 ::= "x\""` + "\n",
+		"^(ab?){0,200}$":       "",
+		"^(a[0-9]|b){1,200}c$": "",
+	} {
+		g, err := FromSchema([]byte(`{"type":"string","pattern":`+quote(pattern)+`}`), Options{Strict: true})
+		if err != nil {
+			t.Errorf("%s: %v", pattern, err)
+			continue
+		}
+		if diff := cmp.Diff(want, printed(t, g)); want != "" && diff != "" {
+			t.Errorf("%s: %s", pattern, diff)
+		}
+	}
+}

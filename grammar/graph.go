@@ -71,7 +71,12 @@ type graphWriter struct {
 	name    string
 	entries []int
 	rules   []int // 1 + the rule of each state, 0 for none yet
+	depth   int   // states that stand inside each other
 }
+
+// maxInlined bounds how deep states stand inside each other, and with them the
+// brackets of the printed form.
+const maxInlined = 32
 
 // inline tells whether a state stands where it is entered.
 func (w *graphWriter) inline(state int) bool {
@@ -79,8 +84,11 @@ func (w *graphWriter) inline(state int) bool {
 }
 
 func (w *graphWriter) enter(state int) Node {
-	if w.inline(state) {
-		return w.state(state)
+	if w.inline(state) && w.depth < maxInlined {
+		w.depth++
+		n := w.state(state)
+		w.depth--
+		return n
 	}
 	if w.rules[state] == 0 {
 		id := w.list.reserve(w.name)
@@ -100,8 +108,10 @@ func (w *graphWriter) state(state int) Node {
 		if len(loop) > 0 {
 			parts = append(parts, Repeat{alternatives(loop...), 0, Unbounded})
 		}
-		if label, n := w.optionalRun(state); n > 1 {
-			return sequence(append(parts, Repeat{label, 0, n})...)
+		if label, n, end := w.optionalRun(state); n > 1 {
+			parts = append(parts, Repeat{label, 0, n})
+			state = end
+			continue
 		}
 		if len(ways) != 1 || w.g[state].final != nil {
 			return sequence(append(parts, w.branch(state, ways))...)
@@ -115,23 +125,60 @@ func (w *graphWriter) state(state int) Node {
 	}
 }
 
-// optionalRun is the most times n that one label may follow, where nothing else
-// may.
-func (w *graphWriter) optionalRun(state int) (label Node, n int) {
-	for ; ; n++ {
-		s := w.g[state]
-		if seq, ok := s.final.(Seq); !ok || len(seq) > 0 {
-			return nil, 0
-		}
-		if len(s.edges) == 0 {
-			return label, n
-		}
-		edge := s.edges[0]
-		if len(s.edges) > 1 || edge.to == state || label != nil && !sameText(label, edge.label) {
-			return nil, 0
-		}
-		label, state = edge.label, edge.to
+// optionalRun finds a label that may follow up to n times before what may follow
+// in any case, which is what follows the state end.
+func (w *graphWriter) optionalRun(state int) (label Node, n int, end int) {
+	if len(w.g[state].edges) > maxRunEdges {
+		return nil, 0, state
 	}
+	for i := range w.g[state].edges {
+		if n, end := w.runOf(state, i); n > 1 {
+			return w.g[state].edges[i].label, n, end
+		}
+	}
+	return nil, 0, state
+}
+
+// maxRunEdges is how many ways on a state of an optional run has at most.
+const maxRunEdges = 4
+
+// runOf follows the run that an edge begins: states that differ in where the
+// label leads, up to one without it.
+func (w *graphWriter) runOf(state, edge int) (n, end int) {
+	first := w.g[state]
+	run, others := first.edges[edge], without(first.edges, edge)
+	if !isEmptyOrNil(first.final) {
+		return 0, state
+	}
+	for next := run.to; ; {
+		s := w.g[next]
+		if n++; (s.final == nil) != (first.final == nil) || !isEmptyOrNil(s.final) || next == state {
+			return 0, state
+		}
+		if sameEdges(s.edges, others) {
+			return n, next
+		}
+		i := slices.IndexFunc(s.edges, func(e graphEdge) bool { return sameText(e.label, run.label) })
+		if i < 0 || s.edges[i].to == next || !sameEdges(without(s.edges, i), others) {
+			return 0, state
+		}
+		next = s.edges[i].to
+	}
+}
+
+// isEmptyOrNil tells whether a state's final is nothing but a place to end, or
+// none.
+func isEmptyOrNil(final Node) bool {
+	seq, ok := final.(Seq)
+	return final == nil || ok && len(seq) == 0
+}
+
+func without(edges []graphEdge, i int) []graphEdge {
+	return append(slices.Clone(edges[:i]), edges[i+1:]...)
+}
+
+func sameEdges(a, b []graphEdge) bool {
+	return slices.EqualFunc(a, b, func(x, y graphEdge) bool { return x.to == y.to && sameText(x.label, y.label) })
 }
 
 // sameText tells whether two nodes are the same literal or class.

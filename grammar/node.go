@@ -34,14 +34,13 @@ func appendPart(seq Seq, p Node) Seq {
 			}
 		}
 	case Repeat:
-		if n > 0 && sameText(seq[n-1], p.Body) {
+		for ; n > 0 && sameText(seq[n-1], p.Body); n-- {
 			p.Min++
 			if p.Max != Unbounded {
 				p.Max++
 			}
-			seq[n-1] = p
-			return seq
 		}
+		return append(seq[:n], p)
 	}
 	return append(seq, p)
 }

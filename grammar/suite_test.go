@@ -1,7 +1,6 @@
 package grammar
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -20,6 +19,9 @@ var update = flag.Bool("update", false, "rewrite golden files and baselines")
 // {"id": …, "schema": …, "tests": [{"data": …, "valid": bool}]}.
 const suiteEnv = "B3INFER_JSON_SCHEMA_SUITE"
 
+// wildEnv names a file of the same form with schemas of the wild.
+const wildEnv = "B3INFER_WILD_SCHEMAS"
+
 type suiteCase struct {
 	ID     string
 	Schema json.RawMessage
@@ -33,34 +35,48 @@ type suiteCase struct {
 // schema is exact (all valid instances and no invalid one), sound (no invalid
 // one) or refused. No invalid instance is ever accepted.
 func TestSuite(t *testing.T) {
-	path := os.Getenv(suiteEnv)
+	var results []string
+	count := map[string]int{}
+	for _, c := range readCases(t, suiteEnv) {
+		result := scoreCase(t, c)
+		results = append(results, c.ID+" "+result)
+		draft, _, _ := strings.Cut(c.ID, "/")
+		count[draft+" "+result]++
+	}
+	t.Log(count)
+	compareBaseline(t, filepath.Join("testdata", "suite-baseline.txt"), results)
+}
+
+// TestWild scores a collection of other schemas: scripts/grammar/wild.mjs makes
+// one.
+func TestWild(t *testing.T) {
+	count := map[string]int{}
+	for _, c := range readCases(t, wildEnv) {
+		count[scoreCase(t, c)]++
+	}
+	t.Log(count)
+}
+
+// readCases reads the file that an environment variable names.
+func readCases(t *testing.T, env string) []suiteCase {
+	path := os.Getenv(env)
 	if path == "" {
-		t.Skipf("%s is not set: no suite to score", suiteEnv)
+		t.Skipf("%s is not set: no schemas to score", env)
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var results []string
-	count := map[string]int{}
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<24)
-	for lines.Scan() {
+	var cases []suiteCase
+	for lines := json.NewDecoder(f); lines.More(); {
 		var c suiteCase
-		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+		if err := lines.Decode(&c); err != nil {
 			t.Fatal(err)
 		}
-		result := scoreCase(t, c)
-		results = append(results, c.ID+" "+result)
-		draft, _, _ := strings.Cut(c.ID, "/")
-		count[draft+" "+result]++
+		cases = append(cases, c)
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	t.Log(count)
-	compareBaseline(t, filepath.Join("testdata", "suite-baseline.txt"), results)
+	return cases
 }
 
 func scoreCase(t *testing.T, c suiteCase) string {
@@ -76,14 +92,7 @@ func scoreCase(t *testing.T, c suiteCase) string {
 		}
 		return "refused"
 	}
-	printed, err := g.GBNF()
-	if err != nil {
-		t.Errorf("%s: %v", c.ID, err)
-	}
-	reread, err := ParseGBNF(printed)
-	if err != nil {
-		t.Fatalf("%s: %v in\n%s", c.ID, err, printed)
-	}
+	reread := throughGBNF(t, c.ID, g)
 	result := "exact"
 	for _, test := range c.Tests {
 		text, err := Compact(test.Data)
@@ -92,7 +101,7 @@ func scoreCase(t *testing.T, c suiteCase) string {
 		}
 		err = g.Check(text)
 		if again := reread.Check(text); (err == nil) != (again == nil) {
-			t.Errorf("%s on %s: %v, but as GBNF %v\n%s", c.ID, text, err, again, printed)
+			t.Errorf("%s on %s: %v, but as GBNF %v", c.ID, text, err, again)
 		}
 		if err == nil && !test.Valid {
 			t.Errorf("%s accepts %s under %s", c.ID, text, c.Schema)
@@ -106,6 +115,22 @@ func scoreCase(t *testing.T, c suiteCase) string {
 		}
 	}
 	return result
+}
+
+// throughGBNF is the grammar printed and read again, if it has a GBNF form.
+func throughGBNF(t *testing.T, id string, g *Grammar) *Grammar {
+	printed, err := g.GBNF()
+	if errors.Is(err, ErrNoGBNF) {
+		return g
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", id, err)
+	}
+	reread, err := ParseGBNF(printed)
+	if err != nil {
+		t.Fatalf("%s: %v in\n%s", id, err, printed)
+	}
+	return reread
 }
 
 // compareBaseline fails where a result is worse than the one on file.
