@@ -23,6 +23,7 @@ type draft struct {
 	param  int32
 	kind   stateKind
 	flags  stateFlags
+	run    run
 }
 
 func (b *builder) add(d draft) int32 {

@@ -28,6 +28,7 @@ type config struct {
 	recipe  int32  // of its mask, or -1
 	inner   int32  // the inner mask of its items, or -1
 	absorbs uint32 // it stays alive on so many plain characters, or on any number if unlimited
+	run     run    // the longest of an item
 	steps   uint8  // transitions that are in the table, not in a row
 	ends    bool   // the rule at the bottom may end here
 	tokens  bool   // some item is left by a token
@@ -71,7 +72,7 @@ func (s *store) reset() {
 
 // bytes is how much memory the store holds.
 func (s *store) bytes() int {
-	return 16*cap(s.items) + 32*cap(s.configs) + 12*cap(s.frames) + 4*(len(s.byItems.slots)+len(s.byBack.slots))
+	return 16*cap(s.items) + 40*cap(s.configs) + 12*cap(s.frames) + 4*(len(s.byItems.slots)+len(s.byBack.slots))
 }
 
 func (s *store) of(sp span) []item { return s.items[sp.from:sp.to] }

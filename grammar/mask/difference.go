@@ -91,7 +91,7 @@ func (a *Automaton) walkBoth(from, base, first, end int32, known uint32) {
 			continue
 		}
 		cx, cy := &a.configs[x], &a.configs[y]
-		if isPlain && cx.absorbsAll(n) {
+		if cx.staysAlive(n, isPlain) {
 			f.setAll(nodes[i : i+n.size])
 			d.gone = append(d.gone, span{i, i + n.size})
 			i += n.size

@@ -111,7 +111,7 @@ func (a *Automaton) walk(from, first, end int32, known uint32) {
 			continue
 		}
 		c := &a.configs[to]
-		if isPlain && c.absorbsAll(n) {
+		if c.staysAlive(n, isPlain) {
 			f.setAll(nodes[i : i+n.size])
 			i += n.size
 			continue
@@ -151,10 +151,17 @@ func (a *Automaton) rowOf(id int32) []int32 {
 	return a.moves.row(c.row)
 }
 
-// absorbsAll tells whether the configuration stays alive on all plain texts
-// below a node.
-func (c *config) absorbsAll(n *trieNode) bool {
-	return c.absorbs == unlimited || n.longest < maxLongest && c.absorbs >= uint32(n.longest) && c.absorbs > 0
+// staysAlive tells whether the configuration certainly stays alive on all tokens
+// below a node, which may be plain ones.
+func (c *config) staysAlive(n *trieNode, isPlain bool) bool {
+	if isPlain && c.absorbs == unlimited {
+		return true
+	}
+	if n.longest == maxLongest {
+		return false
+	}
+	return isPlain && c.absorbs > 0 && uint32(n.longest) <= c.absorbs ||
+		n.below&^c.run.classes == 0 && n.longest <= c.run.bytes && c.run.bytes > 0
 }
 
 func (f *fill) setAll(nodes []trieNode) {

@@ -25,7 +25,7 @@ func (b *builder) finish(start int32) int32 {
 	}
 	for _, d := range b.drafts {
 		s := p.end()
-		s.kind, s.flags, s.param = d.kind, d.flags, loops
+		s.kind, s.flags, s.param, s.run = d.kind, d.flags, loops, d.run
 		if d.kind == stateBagChoose || d.kind == stateBagEnd {
 			s.param = bags
 		}

@@ -11,16 +11,16 @@ func (b *builder) mark() {
 		m.absorbs[id] = m.covered(int32(id), func(int32) bool { return true })
 		found = found || m.absorbs[id]
 	}
-	if !found {
-		return
+	if found {
+		m.shrink()
+		m.markLoops()
 	}
-	m.shrink()
-	m.markLoops()
 	for id := range b.drafts {
 		if m.absorbs[id] {
 			b.drafts[id].flags |= flagAbsorbs
 		}
 	}
+	b.markRuns()
 }
 
 // A marker finds the states that stay alive on any plain text: it assumes it of
@@ -101,57 +101,36 @@ func (m *marker) endsRound(id int32) bool {
 	return m.reach(id, func(id int32) bool { return id >= 0 && m.b.drafts[id].kind == stateLoopEnd })
 }
 
-// A byteSet is a set of bytes.
-type byteSet [4]uint64
+// A byteRange is the bytes from lo to hi.
+type byteRange struct{ lo, hi byte }
 
-func (s *byteSet) add(lo, hi byte) {
-	for c := int(lo); c <= int(hi); c++ {
-		s[c>>6] |= 1 << (c & 63)
-	}
-}
-
-func (s *byteSet) has(t *byteSet) bool {
-	for i := range s {
-		if t[i]&^s[i] != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-func byteRange(lo, hi byte) (s byteSet) {
-	s.add(lo, hi)
-	return s
-}
-
-// plainASCII is the plain characters of one byte.
-var plainASCII = func() (s byteSet) {
-	s.add(' ', '!')
-	s.add('#', '[')
-	s.add(']', '~')
-	return s
-}()
-
-// The shapes of longer characters: ranges of bytes, one behind the other
+// plainShapes are the plain characters: ranges of bytes, one behind the other
 // (Unicode 17, table 3-7).
-var longCharacters = [][]byteSet{
-	{byteRange(0xc2, 0xdf), byteRange(0x80, 0xbf)},
-	{byteRange(0xe0, 0xe0), byteRange(0xa0, 0xbf), byteRange(0x80, 0xbf)},
-	{byteRange(0xe1, 0xec), byteRange(0x80, 0xbf), byteRange(0x80, 0xbf)},
-	{byteRange(0xed, 0xed), byteRange(0x80, 0x9f), byteRange(0x80, 0xbf)},
-	{byteRange(0xee, 0xef), byteRange(0x80, 0xbf), byteRange(0x80, 0xbf)},
-	{byteRange(0xf0, 0xf0), byteRange(0x90, 0xbf), byteRange(0x80, 0xbf), byteRange(0x80, 0xbf)},
-	{byteRange(0xf1, 0xf3), byteRange(0x80, 0xbf), byteRange(0x80, 0xbf), byteRange(0x80, 0xbf)},
-	{byteRange(0xf4, 0xf4), byteRange(0x80, 0x8f), byteRange(0x80, 0xbf), byteRange(0x80, 0xbf)},
+var plainShapes = [][]byteRange{
+	{{' ', '!'}},
+	{{'#', '['}},
+	{{']', '~'}},
+	{{0xc2, 0xdf}, {0x80, 0xbf}},
+	{{0xe0, 0xe0}, {0xa0, 0xbf}, {0x80, 0xbf}},
+	{{0xe1, 0xec}, {0x80, 0xbf}, {0x80, 0xbf}},
+	{{0xed, 0xed}, {0x80, 0x9f}, {0x80, 0xbf}},
+	{{0xee, 0xef}, {0x80, 0xbf}, {0x80, 0xbf}},
+	{{0xf0, 0xf0}, {0x90, 0xbf}, {0x80, 0xbf}, {0x80, 0xbf}},
+	{{0xf1, 0xf3}, {0x80, 0xbf}, {0x80, 0xbf}, {0x80, 0xbf}},
+	{{0xf4, 0xf4}, {0x80, 0x8f}, {0x80, 0xbf}, {0x80, 0xbf}},
 }
+
+// minPlain is the least bytes that a state must have edges for to lead on with
+// every plain character.
+const minPlain = 128
 
 // covered tells whether the state's own edges lead on every plain character to
 // a state that is good.
 func (m *marker) covered(id int32, good func(int32) bool) bool {
-	if !m.follows(id, []byteSet{plainASCII}, good) {
+	if width(m.b.drafts[id].bytes) < minPlain {
 		return false
 	}
-	for _, shape := range longCharacters {
+	for _, shape := range plainShapes {
 		if !m.follows(id, shape, good) {
 			return false
 		}
@@ -160,25 +139,20 @@ func (m *marker) covered(id int32, good func(int32) bool) bool {
 }
 
 // follows tells whether all byte sequences of a shape lead to a good state.
-func (m *marker) follows(id int32, shape []byteSet, good func(int32) bool) bool {
+func (m *marker) follows(id int32, shape []byteRange, good func(int32) bool) bool {
 	if len(shape) == 0 {
 		return good(id)
 	}
 	if id < 0 {
 		return false
 	}
-	var on byteSet
+	next, last := int(shape[0].lo), int(shape[0].hi)
 	for _, e := range m.b.drafts[id].bytes {
-		if hit := byteRange(e.lo, e.hi); on.has(&hit) || !overlap(&hit, &shape[0]) {
-			continue
-		}
-		if m.follows(e.to, shape[1:], good) {
-			on.add(e.lo, e.hi)
+		if int(e.lo) <= next && next <= int(e.hi) && m.follows(e.to, shape[1:], good) {
+			if next = int(e.hi) + 1; next > last {
+				return true
+			}
 		}
 	}
-	return on.has(&shape[0])
-}
-
-func overlap(a, b *byteSet) bool {
-	return a[0]&b[0]|a[1]&b[1]|a[2]&b[2]|a[3]&b[3] != 0
+	return false
 }

@@ -39,6 +39,7 @@ type program struct {
 type state struct {
 	bytes, calls, tokens, jumps uint32
 	param                       int32 // index in loops or bags
+	run                         run
 	kind                        stateKind
 	flags                       stateFlags
 }
@@ -61,6 +62,7 @@ const (
 	flagCounted                          // the register counts rounds
 	flagAbsorbs                          // stays alive on any text of plain characters
 	flagAbsorbsBy                        // the same, one round of the loop for each character
+	flagRunsBy                           // each byte of the run is one round of the loop
 )
 
 // A byteEdge leads to a state on the bytes from lo to hi.
@@ -189,7 +191,7 @@ func newProgram(v *Vocabulary) *program {
 
 // size is about how many bytes the program holds.
 func (p *program) size() int {
-	return 24*cap(p.states) + 8*(cap(p.bytes)+cap(p.calls)) + 12*cap(p.tokens) + 4*cap(p.jumps) +
+	return 36*cap(p.states) + 8*(cap(p.bytes)+cap(p.calls)) + 12*cap(p.tokens) + 4*cap(p.jumps) +
 		150*len(p.rules) + 96*len(p.entries) + 16*cap(p.starts) + 24*cap(p.begins)
 }
 
@@ -306,6 +308,16 @@ func (p *program) absorbs(it item) uint32 {
 		return left
 	}
 	return 0
+}
+
+// runOf is how long an item certainly stays alive on bytes of some classes.
+func (p *program) runOf(it item) run {
+	s := &p.states[it.state]
+	if s.flags&flagRunsBy == 0 {
+		return s.run
+	}
+	_, left := roundsOf(it.register)
+	return run{s.run.classes, uint8(min(left, maxLongest))}
 }
 
 // fork appends where an item goes on that stands at a loop or a bag.

@@ -130,6 +130,9 @@ func (a *Automaton) intern(items []item, ends bool) int32 {
 	for _, it := range items {
 		c.tokens = c.tokens || len(a.program.tokensOf(it.state)) > 0
 		c.absorbs = max(c.absorbs, a.program.absorbs(it))
+		if r := a.program.runOf(it); r.bytes > c.run.bytes {
+			c.run = r
+		}
 	}
 	if a.made++; a.made > a.limits.Configurations {
 		a.fail(errConfigurations)

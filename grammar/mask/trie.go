@@ -17,6 +17,7 @@ type trieNode struct {
 	depth   uint16
 	b       byte
 	longest uint8 // bytes behind this one of the longest token below; at most maxLongest
+	below   classSet
 }
 
 // maxLongest stands for itself and all above.
@@ -38,9 +39,12 @@ func (t *trie) add(v *Vocabulary, sorted []int32) {
 			t.nodes = append(t.nodes, trieNode{token: -1, depth: uint16(depth + 1), b: piece[depth]})
 		}
 		t.nodes[path[len(path)-1]].token = id
-		for depth, n := range path {
-			here := &t.nodes[n]
+		var below classSet
+		for depth := len(path) - 1; depth >= 0; depth-- {
+			here := &t.nodes[path[depth]]
 			here.longest = max(here.longest, uint8(min(len(piece)-1-depth, maxLongest)))
+			here.below |= below
+			below |= classOf[piece[depth]]
 		}
 	}
 	t.close(path)

@@ -1,0 +1,139 @@
+package mask
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A run is how long a state certainly stays alive on bytes of some classes.
+type run struct {
+	classes classSet
+	bytes   uint8 // no more than maxLongest, which is any number
+}
+
+const (
+	minRunBytes   = 8 // of the classes of a run, so that it is worth while
+	maxRunClasses = 3 // tried in one rule
+	maxRunPasses  = 12
+)
+
+// markRuns finds the runs of the rule's states.
+func (b *builder) markRuns() {
+	if d, ok := b.rounds(); ok {
+		d.flags |= flagRunsBy
+		d.run.classes = classesOf(d.bytes)
+	}
+	for _, classes := range b.runClasses() {
+		lengths := b.runLengths(classes)
+		for id, n := range lengths {
+			if d := &b.drafts[id]; n > d.run.bytes && d.run.bytes < minRunBytes && d.flags&flagRunsBy == 0 {
+				d.run = run{classes, n}
+			}
+		}
+	}
+}
+
+// rounds is the state of a counted loop whose rounds are single bytes.
+func (b *builder) rounds() (*draft, bool) {
+	if len(b.loops) == 0 || b.loops[0].body < 0 {
+		return nil, false
+	}
+	d := &b.drafts[b.loops[0].body]
+	for _, e := range d.bytes {
+		if e.lo < twoBytes && (e.to < 0 || b.drafts[e.to].kind != stateLoopEnd) {
+			return nil, false
+		}
+	}
+	return d, len(d.bytes) > 0
+}
+
+// runClasses is the sets of classes that states of the rule stay alive on,
+// larger ones first.
+func (b *builder) runClasses() []classSet {
+	const ends = 1<<9 | 1<<10 // " and \, which end what loops in strings
+	counts := map[classSet]int{}
+	for i := range b.drafts {
+		d := &b.drafts[i]
+		if width(d.bytes) < minRunBytes || d.flags&(flagAbsorbs|flagAbsorbsBy|flagRunsBy) != 0 {
+			continue
+		}
+		if s := classesOf(d.bytes) &^ ends; s.size() >= minRunBytes {
+			counts[s]++
+		}
+	}
+	var out []classSet
+	for s := range counts {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(s, t classSet) int {
+		return cmp.Or(cmp.Compare(counts[t], counts[s]), cmp.Compare(s, t))
+	})
+	out = out[:min(len(out), maxRunClasses)]
+	slices.SortFunc(out, func(s, t classSet) int { return cmp.Or(cmp.Compare(t.size(), s.size()), cmp.Compare(s, t)) })
+	return out
+}
+
+// width is how many bytes lead on.
+func width(edges []byteEdge) int {
+	n := 0
+	for _, e := range edges {
+		n += int(e.hi) - int(e.lo) + 1
+	}
+	return n
+}
+
+// runLengths is how many bytes of the classes each state stays alive on: one more
+// than the worst that such a byte leads to. It assumes the best of all states and
+// takes back what does not hold, up and down in turns.
+func (b *builder) runLengths(classes classSet) []uint8 {
+	lengths := make([]uint8, len(b.drafts))
+	var order []int32
+	for id := range b.drafts {
+		d := &b.drafts[id]
+		if width(d.bytes) >= minRunBytes && classesOf(d.bytes)&classes == classes {
+			lengths[id] = maxLongest
+			order = append(order, int32(id))
+		}
+	}
+	for range maxRunPasses {
+		changed := false
+		for _, id := range order {
+			if n := b.runLength(id, classes, lengths); n < lengths[id] {
+				lengths[id], changed = n, true
+			}
+		}
+		if !changed {
+			return lengths
+		}
+		slices.Reverse(order)
+	}
+	clear(lengths)
+	return lengths
+}
+
+func (b *builder) runLength(id int32, classes classSet, lengths []uint8) uint8 {
+	least := uint8(maxLongest)
+	for _, e := range b.drafts[id].bytes {
+		if !e.touches(classes) {
+			continue
+		}
+		n := uint8(0)
+		if e.to < 0 {
+			if r := b.p.states[^e.to].run; r.classes&classes == classes {
+				n = r.bytes
+			}
+		} else {
+			n = lengths[e.to]
+			for _, jump := range b.drafts[e.to].jumps {
+				if jump >= 0 {
+					n = max(n, lengths[jump])
+				}
+			}
+		}
+		if n < maxLongest {
+			n++
+		}
+		least = min(least, n)
+	}
+	return least
+}
