@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/b3os/b3infer/grammar"
 )
@@ -51,6 +52,7 @@ type Automaton struct {
 	vocab   *Vocabulary
 	grammar *grammar.Grammar
 	limits  Limits
+	bytes   atomic.Int64 // size, as of the last call
 
 	mu      sync.Mutex // guards all below
 	program *program
@@ -103,6 +105,7 @@ func (a *Automaton) restart() {
 	}
 	c.ends = a.program.nullable[0]
 	a.first = a.close()
+	a.bytes.Store(int64(a.size()))
 }
 
 // The least calls between two new epochs. An automaton that forgets more often
@@ -113,7 +116,9 @@ const minEpoch = 100
 // allowed does not do.
 func (a *Automaton) enter() error {
 	a.made, a.fault = 0, nil
-	if a.uses++; a.size() <= a.limits.Memory {
+	size := a.size()
+	a.bytes.Store(int64(size))
+	if a.uses++; size <= a.limits.Memory {
 		return nil
 	}
 	if a.epoch > 1 && a.uses < minEpoch {
@@ -128,12 +133,9 @@ func (a *Automaton) size() int {
 	return a.program.size() + a.store.bytes() + a.moves.bytes() + a.recipes.bytes() + a.innerAt
 }
 
-// Bytes is about how much memory the automaton holds beside its grammar.
-func (a *Automaton) Bytes() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.size()
-}
+// Bytes is about how much memory the automaton held beside its grammar when it
+// was last used.
+func (a *Automaton) Bytes() int { return int(a.bytes.Load()) }
 
 // Stats is what an automaton has worked out so far.
 type Stats struct {

@@ -92,7 +92,7 @@ func (a *Automaton) walkBoth(from, base, first, end int32, known uint32) {
 		}
 		cx, cy := &a.configs[x], &a.configs[y]
 		if cx.staysAlive(n, isPlain) {
-			f.setAll(nodes[i : i+n.size])
+			setBits(f.mask, a.vocab.trie.below(i))
 			d.gone = append(d.gone, span{i, i + n.size})
 			i += n.size
 			continue
@@ -116,10 +116,9 @@ func (a *Automaton) walkBoth(from, base, first, end int32, known uint32) {
 // lose takes the tokens from a node on out of the mask: they may leave above it,
 // where they did not leave the base because they were inside.
 func (a *Automaton) lose(at int32) {
-	f, d, nodes := &a.fill, &a.fill.diff, a.vocab.trie.nodes
-	for i := at; i < at+nodes[at].size; i++ {
-		t := nodes[i].token
-		if t < 0 || !hasBit(f.mask, t) {
+	f, d, t := &a.fill, &a.fill.diff, &a.vocab.trie
+	for _, t := range t.below(at) {
+		if !hasBit(f.mask, t) {
 			continue
 		}
 		clearBit(f.mask, t)
@@ -127,5 +126,5 @@ func (a *Automaton) lose(at int32) {
 			d.exits = append(d.exits, exitToken{token: t, at: above})
 		}
 	}
-	d.gone = append(d.gone, span{at, at + nodes[at].size})
+	d.gone = append(d.gone, span{at, at + t.nodes[at].size})
 }

@@ -112,7 +112,7 @@ func (a *Automaton) walk(from, first, end int32, known uint32) {
 		}
 		c := &a.configs[to]
 		if c.staysAlive(n, isPlain) {
-			f.setAll(nodes[i : i+n.size])
+			setBits(f.mask, a.vocab.trie.below(i))
 			i += n.size
 			continue
 		}
@@ -164,21 +164,12 @@ func (c *config) staysAlive(n *trieNode, isPlain bool) bool {
 		n.below&^c.run.classes == 0 && n.longest <= c.run.bytes && c.run.bytes > 0
 }
 
-func (f *fill) setAll(nodes []trieNode) {
-	for i := range nodes {
-		if t := nodes[i].token; t >= 0 {
-			setBit(f.mask, t)
-		}
-	}
-}
-
 // leaveAt adds to exits what is left of the tokens behind nodes of the trie,
 // where they are not in the mask. It reports false where these are too many.
 func (f *fill) leaveAt(v *Vocabulary, ends []int32) bool {
 	for _, at := range ends {
-		below := v.trie.nodes[at+1 : at+v.trie.nodes[at].size]
-		for i := range below {
-			if t := below[i].token; t >= 0 && !hasBit(f.mask, t) {
+		for _, t := range v.trie.below(at) {
+			if t != v.trie.nodes[at].token && !hasBit(f.mask, t) {
 				f.exits = append(f.exits, exitToken{token: t, at: at})
 			}
 		}

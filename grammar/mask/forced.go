@@ -18,7 +18,7 @@ func (s *Sequence) Forced() ([]Piece, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
-	a, config := s.a, s.config()
+	a, config := s.a, s.last().config
 	if config == over {
 		return nil, nil
 	}

@@ -11,13 +11,16 @@ type Sequence struct {
 	a      *Automaton
 	epoch  uint32
 	prefix []byte // read before the first token
-	start  int32  // the configuration behind it
+	origin step   // behind the prefix, without a token
 	steps  []step
 	cloned bool // steps are shared with another sequence: their room is not ours
 }
 
 // A step is an accepted token and the configuration that it led to.
-type step struct{ token, config int32 }
+type step struct {
+	token, config int32
+	done          bool // the text is complete there
+}
 
 // over is the configuration behind a token that ended the generation.
 const over = -1
@@ -30,15 +33,17 @@ func (a *Automaton) Start(prefix []byte) (*Sequence, error) {
 	if err := a.enter(); err != nil {
 		return nil, err
 	}
-	s := &Sequence{a: a, epoch: a.epoch, prefix: slices.Clone(prefix)}
-	var read int
-	if s.start, read = a.readPrompt(prefix); a.fault != nil {
+	config, read := a.readPrompt(prefix)
+	if a.fault != nil {
 		return nil, a.fault
 	}
 	if read < len(prefix) {
 		return nil, fmt.Errorf("%w: the prefix at byte %d of %q", ErrNotAllowed, read, prefix)
 	}
-	return s, nil
+	return &Sequence{
+		a: a, epoch: a.epoch, prefix: slices.Clone(prefix),
+		origin: step{token: noToken, config: config, done: a.configs[config].ends},
+	}, nil
 }
 
 // readPrompt is the configuration after a text with markers in it, and how much
@@ -97,9 +102,9 @@ func (s *Sequence) enter() error {
 // replay reads the prefix and the tokens again, in a new epoch.
 func (s *Sequence) replay() error {
 	a := s.a
-	start, _ := a.readPrompt(s.prefix)
-	steps := slices.Clone(s.steps)
-	config := start
+	config, _ := a.readPrompt(s.prefix)
+	origin, steps := s.origin, slices.Clone(s.steps)
+	origin.config = config
 	for i := range steps {
 		a.made = 0
 		if steps[i].config != over {
@@ -113,17 +118,17 @@ func (s *Sequence) replay() error {
 	if a.fault != nil {
 		return a.fault
 	}
-	s.epoch, s.start, s.steps, s.cloned = a.epoch, start, steps, false
+	s.epoch, s.origin, s.steps, s.cloned = a.epoch, origin, steps, false
 	a.made = 0
 	return nil
 }
 
-// config is where the sequence stands.
-func (s *Sequence) config() int32 {
+// last is where the sequence stands.
+func (s *Sequence) last() step {
 	if n := len(s.steps); n > 0 {
-		return s.steps[n-1].config
+		return s.steps[n-1]
 	}
-	return s.start
+	return s.origin
 }
 
 // Mask sets the bits of the tokens that may come next, bit t of the words for
@@ -136,7 +141,7 @@ func (s *Sequence) Mask(words []uint64) (allowed int, err error) {
 		return 0, err
 	}
 	words = words[:s.a.vocab.Words()]
-	config := s.config()
+	config := s.last().config
 	if config == over {
 		clear(words)
 		return 0, nil
@@ -159,7 +164,7 @@ func (s *Sequence) Accept(token int32) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
-	a, from := s.a, s.config()
+	a, from := s.a, s.last().config
 	if from == over || token < 0 || int(token) >= a.vocab.Len() {
 		return ErrNotAllowed
 	}
@@ -173,20 +178,13 @@ func (s *Sequence) Accept(token int32) error {
 		}
 		to = over
 	}
-	s.steps = append(s.steps, step{token, to})
+	s.steps = append(s.steps, step{token, to, to == over || a.configs[to].ends})
 	return nil
 }
 
 // Done tells whether the text is complete: tokens that end the generation are
 // allowed, or one was accepted.
-func (s *Sequence) Done() bool {
-	defer s.a.mu.Unlock()
-	if s.enter() != nil {
-		return false
-	}
-	config := s.config()
-	return config == over || s.a.configs[config].ends
-}
+func (s *Sequence) Done() bool { return s.last().done }
 
 // Len is the number of accepted tokens.
 func (s *Sequence) Len() int { return len(s.steps) }

@@ -6,8 +6,9 @@ import "math"
 // below it. Two tries stand one behind the other: the tokens with something
 // special in them, then those of plain characters only.
 type trie struct {
-	nodes []trieNode
-	plain int32 // where the second one begins
+	nodes  []trieNode
+	tokens []int32 // in the order of their nodes
+	plain  int32   // where the second one begins
 }
 
 // A trieNode is one byte behind the node above it. There is no root node.
@@ -16,8 +17,9 @@ type trieNode struct {
 	size    int32 // nodes from here to the last one below, this one included
 	depth   uint16
 	b       byte
-	longest uint8 // bytes behind this one of the longest token below; at most maxLongest
-	below   classSet
+	longest uint8    // bytes behind this one of the longest token below; at most maxLongest
+	below   classSet // of the bytes behind this one
+	first   int32    // the place of the tokens from here on in the trie's list
 }
 
 // maxLongest stands for itself and all above.
@@ -36,9 +38,10 @@ func (t *trie) add(v *Vocabulary, sorted []int32) {
 		path = path[:same]
 		for depth := same; depth < len(piece); depth++ {
 			path = append(path, int32(len(t.nodes)))
-			t.nodes = append(t.nodes, trieNode{token: -1, depth: uint16(depth + 1), b: piece[depth]})
+			t.nodes = append(t.nodes, trieNode{token: -1, depth: uint16(depth + 1), b: piece[depth], first: int32(len(t.tokens))})
 		}
 		t.nodes[path[len(path)-1]].token = id
+		t.tokens = append(t.tokens, id)
 		var below classSet
 		for depth := len(path) - 1; depth >= 0; depth-- {
 			here := &t.nodes[path[depth]]
@@ -55,4 +58,13 @@ func (t *trie) close(nodes []int32) {
 	for _, n := range nodes {
 		t.nodes[n].size = int32(len(t.nodes)) - n
 	}
+}
+
+// below is the tokens from a node on.
+func (t *trie) below(at int32) []int32 {
+	here := &t.nodes[at]
+	if next := at + here.size; int(next) < len(t.nodes) {
+		return t.tokens[here.first:t.nodes[next].first]
+	}
+	return t.tokens[here.first:]
 }
