@@ -23,6 +23,7 @@ func FromSchema(text []byte, o Options) (*Grammar, error) {
 // A compiler holds one compilation.
 type compiler struct {
 	strict       bool
+	unique       bool
 	comma, colon string
 	limits       Limits
 	meter        *meter
@@ -31,13 +32,15 @@ type compiler struct {
 	all, none    *term
 	scopes       map[string]*scope
 	patterns     map[string]*pattern
-	spelled      map[*DFA]*DFA // string contents to JSON strings
+	spelled      map[*DFA]*DFA   // string contents to JSON strings
+	repeats      map[*array]bool // whose items may come again, for best effort
 	relaxed      []Unenforceable
 }
 
 func newCompiler(o Options) *compiler {
 	c := &compiler{
 		strict:   o.Strict,
+		unique:   o.Unique,
 		comma:    cmp.Or(o.Comma, ","),
 		colon:    cmp.Or(o.Colon, ":"),
 		limits:   o.Limits.withDefaults(),
@@ -45,6 +48,7 @@ func newCompiler(o Options) *compiler {
 		scopes:   map[string]*scope{},
 		patterns: map[string]*pattern{},
 		spelled:  map[*DFA]*DFA{},
+		repeats:  map[*array]bool{},
 	}
 	c.meter = &meter{left: c.limits.Work}
 	c.all = c.intern("all", &term{op: termAll})

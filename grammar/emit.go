@@ -4,18 +4,25 @@ import (
 	"strings"
 )
 
-// emit spells the values of a term as a grammar.
+// emit spells the values of a term as a grammar. Where best effort gives up the
+// uniqueness of some arrays, it begins again.
 func (c *compiler) emit(root *term) (*Grammar, error) {
-	e := &emitter{c: c, known: map[*term]Node{}, ranks: map[string]int{}, chars: map[string]*DFA{}}
-	e.rankTexts(c.doc.root.value)
-	id := e.reserve("root")
 	root = c.target(root)
-	e.known[root] = Ref(id)
-	body, err := e.body(root, "root")
-	if err != nil {
-		return nil, err
+	e := &emitter{c: c}
+	for again := true; again; {
+		e = &emitter{c: c, known: map[spelledTerm]Node{}, ranks: map[string]int{}, chars: map[string]*DFA{}}
+		e.rankTexts(c.doc.root.value)
+		id := e.reserve("root")
+		e.known[spelledTerm{term: root}] = Ref(id)
+		body, err := e.body(root, "root")
+		if err != nil {
+			return nil, err
+		}
+		e.rules[id].Body = body
+		if again, err = e.checkUnique(); err != nil {
+			return nil, err
+		}
 	}
-	e.rules[id].Body = body
 	g := &Grammar{Rules: e.rules, relaxed: c.relaxed}
 	if !g.trim() {
 		return nil, &Unenforceable{Reason: "no value satisfies the schema"}
@@ -26,17 +33,27 @@ func (c *compiler) emit(root *term) (*Grammar, error) {
 // An emitter writes the rules of a grammar.
 type emitter struct {
 	ruleList
-	c     *compiler
-	known map[*term]Node
-	ranks map[string]int  // where in the schema a text comes first
-	chars map[string]*DFA // one escaped or plain character of a class
+	c       *compiler
+	mode    spelling
+	known   map[spelledTerm]Node
+	ranks   map[string]int  // where in the schema a text comes first
+	chars   map[string]*DFA // one escaped or plain character of a class
+	uniques []uniqueCheck
+	unnamed *DFA // names that are nowhere in the schema, once they are needed
+}
+
+// A spelledTerm is a term and how its values are spelled.
+type spelledTerm struct {
+	term *term
+	mode spelling
 }
 
 // value is the node of a term: a reference to its rule, or, for what nests no
 // further, the node itself.
 func (e *emitter) value(t *term, hint string) (Node, error) {
 	t = e.c.target(t)
-	if n, ok := e.known[t]; ok {
+	key := spelledTerm{t, e.mode}
+	if n, ok := e.known[key]; ok {
 		return n, nil
 	}
 	if len(e.rules) > e.c.limits.Rules {
@@ -48,12 +65,12 @@ func (e *emitter) value(t *term, hint string) (Node, error) {
 	}
 	if !s.has(kindArray) && !s.has(kindObject) {
 		n, err := e.body(t, hint)
-		e.known[t] = n
+		e.known[key] = n
 		return n, err
 	}
 	hint = ruleName(t, hint)
 	id := e.reserve(hint)
-	e.known[t] = Ref(id)
+	e.known[key] = Ref(id)
 	body, err := e.body(t, hint)
 	e.rules[id].Body = body
 	return Ref(id), err
@@ -97,16 +114,14 @@ func (e *emitter) body(t *term, name string) (Node, error) {
 		alt, err = e.scalars(s)
 	}
 	if err == nil {
-		for _, a := range s.arrays {
-			n, err := e.array(a, t, name)
-			if err != nil {
-				return nil, e.blame(err, t, "")
-			}
-			alt = append(alt, n)
-		}
-		var objects []Node
-		objects, err = e.objects(s.objects, t, name)
-		alt = append(alt, objects...)
+		var nested []Node
+		nested, err = e.arrays(s.arrays, t, name)
+		alt = append(alt, nested...)
+	}
+	if err == nil {
+		var nested []Node
+		nested, err = e.objects(s.objects, t, name)
+		alt = append(alt, nested...)
 	}
 	return alternatives(alt...), e.blame(err, t, "")
 }
@@ -128,7 +143,7 @@ func (e *emitter) scalars(s *shape) ([]Node, error) {
 		}
 	}
 	if s.has(kindNumber) {
-		d, err := spellNumbers(e.c.meter, s.numbers, e.c.limits.Product)
+		d, err := spellNumbers(e.c.meter, s.numbers, e.mode, e.c.limits.Product)
 		if err != nil {
 			return nil, err
 		}

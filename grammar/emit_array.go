@@ -1,19 +1,27 @@
 package grammar
 
-import (
-	"errors"
-	"slices"
-)
+import "errors"
 
-var (
-	errUnique   = errors.New("asks for unique items out of more than a few values")
-	errContains = errors.New("counts contained items in too many ways")
-)
+var errContains = errors.New("counts contained items in too many ways")
+
+// arrays spells a union of arrays.
+func (e *emitter) arrays(as []*array, t *term, name string) ([]Node, error) {
+	defer e.enter(e.modeOf(len(as), func(i, j int) bool { return e.c.arraysApart(as[i], as[j], apartDepth) }))()
+	var alt []Node
+	for _, a := range as {
+		n, err := e.array(a, t, name)
+		if err != nil {
+			return nil, e.blame(err, t, "")
+		}
+		alt = append(alt, n)
+	}
+	return alt, nil
+}
 
 // array spells arrays.
 func (e *emitter) array(a *array, t *term, name string) (Node, error) {
-	if a.unique && (a.max == Unbounded || a.max > 1) {
-		n, err := e.uniqueArray(a)
+	if a.unique && (a.max == Unbounded || a.max > 1) && !e.c.repeats[a] {
+		n, err := e.uniqueArray(a, t, name)
 		if err == nil || !errors.Is(err, errUnique) {
 			return n, err
 		}
@@ -21,15 +29,24 @@ func (e *emitter) array(a *array, t *term, name string) (Node, error) {
 			return nil, err
 		}
 	}
+	return e.plainArray(a, t, name, func(n Node, _ int) Node { return n })
+}
+
+// An itemWrapper makes an item of a value that stands in places up to last,
+// which may be Unbounded.
+type itemWrapper func(v Node, last int) Node
+
+// plainArray spells arrays by their places and by what they contain.
+func (e *emitter) plainArray(a *array, t *term, name string, wrap itemWrapper) (Node, error) {
 	var inner Node
 	var err error
 	if len(a.contains) > 0 {
-		inner, err = e.containing(a, name)
+		inner, err = e.containing(a, name, wrap)
 		if errors.Is(err, errContains) {
 			err = e.blame(err, t, "contains")
 		}
 	} else {
-		inner, err = e.items(a, name)
+		inner, err = e.items(a, name, wrap)
 	}
 	return sequence(Literal("["), inner, Literal("]")), err
 }
@@ -43,8 +60,16 @@ func (e *emitter) relax(err error, t *term, keyword string) error {
 	return e.c.relax(err, s, keyword)
 }
 
+// lastPlace is the last place of an array, or Unbounded.
+func (a *array) lastPlace() int {
+	if a.max == Unbounded {
+		return Unbounded
+	}
+	return a.max - 1
+}
+
 // items spells what stands between the brackets where only places matter.
-func (e *emitter) items(a *array, name string) (Node, error) {
+func (e *emitter) items(a *array, name string, wrap itemWrapper) (Node, error) {
 	comma := Literal(e.c.comma)
 	n := len(a.prefix)
 	var tail Node = Seq{}
@@ -53,6 +78,7 @@ func (e *emitter) items(a *array, name string) (Node, error) {
 		if err != nil {
 			return nil, err
 		}
+		rest = wrap(rest, a.lastPlace())
 		more := func(placed int) Node {
 			most := a.max
 			if most != Unbounded {
@@ -71,7 +97,7 @@ func (e *emitter) items(a *array, name string) (Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if tail = sequence(v, tail); i > 0 {
+		if tail = sequence(wrap(v, i), tail); i > 0 {
 			tail = sequence(comma, tail)
 		}
 		if i >= a.min {
@@ -95,11 +121,11 @@ const maxContains = 4
 
 // containing spells arrays that must contain items: a state for each place that
 // matters and each count.
-func (e *emitter) containing(a *array, name string) (Node, error) {
+func (e *emitter) containing(a *array, name string, wrap itemWrapper) (Node, error) {
 	if len(a.contains) > maxContains {
 		return nil, errContains
 	}
-	w := containWriter{e: e, a: a, name: name, ids: map[containState]int{}}
+	w := containWriter{e: e, a: a, name: name, wrap: wrap, ids: map[containState]int{}}
 	w.places = max(len(a.prefix), a.min, a.max, 1)
 	for _, k := range a.contains {
 		w.places = max(w.places, k.from)
@@ -120,6 +146,7 @@ type containWriter struct {
 	e      *emitter
 	a      *array
 	name   string
+	wrap   itemWrapper
 	places int // from this place on all are alike
 	ids    map[containState]int
 	states []containState
@@ -158,7 +185,11 @@ func (w *containWriter) expand(i int) error {
 		if err != nil {
 			return err
 		}
-		if s.place > 0 {
+		last := s.place
+		if last == w.places {
+			last = a.lastPlace()
+		}
+		if v = w.wrap(v, last); s.place > 0 {
 			v = sequence(Literal(w.e.c.comma), v)
 		}
 		edge := graphEdge{v, w.id(next)}
@@ -192,112 +223,4 @@ func (w *containWriter) claim(s containState, claims uint) (*term, containState)
 		}
 	}
 	return c.and(terms...), next
-}
-
-const (
-	maxUniqueItems  = MaxBag
-	maxUniqueTuples = 256
-)
-
-// uniqueArray spells arrays without repetitions, where the items come from a
-// few values: as a bag of them, or all arrays one by one.
-func (e *emitter) uniqueArray(a *array) (Node, error) {
-	if len(a.prefix) == 0 && len(a.contains) == 0 {
-		texts, err := e.finite(a.rest.term, maxUniqueItems)
-		if err != nil {
-			return nil, err
-		}
-		return sequence(Literal("["), e.bag(a, texts), Literal("]")), nil
-	}
-	if len(a.contains) > 0 || a.max == Unbounded {
-		return nil, errUnique
-	}
-	tuples, err := e.uniqueTuples(a)
-	if err != nil {
-		return nil, err
-	}
-	d, err := trie(e.c.meter, tuples, e.c.limits.Product)
-	return d, err
-}
-
-func (e *emitter) bag(a *array, texts []string) Node {
-	most := minBound(a.max, len(texts))
-	b := Bag{Sep: Literal(e.c.comma), Min: a.min, Max: most}
-	for _, s := range texts {
-		b.Items = append(b.Items, BagItem{Body: Literal(s)})
-	}
-	return b
-}
-
-// uniqueTuples lists the arrays without repetitions.
-func (e *emitter) uniqueTuples(a *array) ([]string, error) {
-	tuples, out := [][]string{{}}, []string(nil)
-	for place := 0; ; place++ {
-		if place >= a.min {
-			for _, items := range tuples {
-				out = append(out, e.spellArray(items))
-			}
-		}
-		if place == a.max || len(tuples) == 0 {
-			return out, nil
-		}
-		texts, err := e.finite(a.at(place).term, maxUniqueItems)
-		if err != nil {
-			return nil, err
-		}
-		var longer [][]string
-		for _, items := range tuples {
-			for _, s := range texts {
-				if !slices.Contains(items, s) {
-					longer = append(longer, append(slices.Clone(items), s))
-				}
-			}
-		}
-		if tuples = longer; len(tuples)+len(out) > maxUniqueTuples {
-			return nil, errUnique
-		}
-	}
-}
-
-func (e *emitter) spellArray(items []string) string {
-	s := "["
-	for i, item := range items {
-		if i > 0 {
-			s += e.c.comma
-		}
-		s += item
-	}
-	return s + "]"
-}
-
-// finite lists the spellings of a term's values, each value once, in the order
-// in which their texts come in the schema.
-func (e *emitter) finite(t *term, limit int) ([]string, error) {
-	s, err := e.c.shapeOf(t)
-	if err != nil {
-		return nil, err
-	}
-	if s.has(kindArray) || s.has(kindObject) {
-		return nil, errUnique
-	}
-	nodes, err := e.scalars(s)
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, n := range nodes {
-		texts, ok := []string(nil), false
-		switch n := n.(type) {
-		case Literal:
-			texts, ok = []string{string(n)}, true
-		case *DFA:
-			if n != AnyNumber() {
-				texts, ok = n.texts(limit)
-			}
-		}
-		if out = append(out, texts...); !ok || len(out) > limit {
-			return nil, errUnique
-		}
-	}
-	return out, nil
 }

@@ -20,6 +20,11 @@ const maxNamed = 64
 // objects spells a union of objects. Of several that say in different ways what
 // a value may be, those that cannot be spelled are left out.
 func (e *emitter) objects(os []*object, t *term, name string) ([]Node, error) {
+	mode := e.modeOf(len(os), func(i, j int) bool { return e.c.objectsApart(os[i], os[j], apartDepth) })
+	if mode == spellOnce && slices.ContainsFunc(os, func(o *object) bool { return len(o.owed) > 0 }) {
+		mode = spellOnceAnywhere // what is owed may be paid in several ways
+	}
+	defer e.enter(mode)()
 	var alt []Node
 	var refused error
 	for _, o := range os {
@@ -65,6 +70,9 @@ func (e *emitter) settle(o *object) ([]*object, error) {
 				n.keys = append(n.keys, key{name, cl.term, cl.evaluated})
 			}
 		}
+	}
+	if e.mode == spellOnceAnywhere {
+		slices.SortStableFunc(n.keys, func(a, b key) int { return cmp.Compare(e.rank(a.name), e.rank(b.name)) })
 	}
 	var err error
 	if n.owed, err = e.distinctDebts(o.owed); err != nil {
@@ -163,7 +171,7 @@ func (e *emitter) free(o *object) ([]class, error) {
 	if len(o.classes) == 0 {
 		return nil, nil
 	}
-	undeclared, err := e.c.undeclared(o.keys)
+	undeclared, err := e.undeclared(o.keys)
 	if err != nil {
 		return nil, err
 	}
@@ -177,6 +185,44 @@ func (e *emitter) free(o *object) ([]class, error) {
 		}
 	}
 	return out, nil
+}
+
+// undeclared is the names that a free key may have.
+func (e *emitter) undeclared(keys []key) (*DFA, error) {
+	if e.mode != spellOnceAnywhere {
+		return e.c.undeclared(keys)
+	}
+	if e.unnamed == nil {
+		var named []key
+		namesIn(e.c.doc.root.value, func(name string) { named = append(named, key{name: name}) })
+		var err error
+		if e.unnamed, err = e.c.undeclared(named); err != nil {
+			return nil, err
+		}
+	}
+	others, err := e.c.undeclared(keys) // patterns have names too
+	if err != nil {
+		return nil, err
+	}
+	return combine(e.c.meter, e.unnamed, others, opAnd, e.c.limits.Product)
+}
+
+// namesIn calls yield for all texts of a schema that can be the name of a key,
+// and for some others.
+func namesIn(v *value, yield func(string)) {
+	for i := range v.items {
+		if item := &v.items[i]; item.kind == kindString {
+			yield(item.text)
+		}
+		namesIn(&v.items[i], yield)
+	}
+	for i := range v.members {
+		m := &v.members[i]
+		if yield(m.key); m.key == "const" && m.value.kind == kindString {
+			yield(m.value.text)
+		}
+		namesIn(&m.value, yield)
+	}
 }
 
 // object spells objects: the declared keys in order, then free ones.
@@ -347,6 +393,9 @@ func (w *objectWriter) tail(s objectState) Node {
 	}
 	if w.owed != nil {
 		least = max(least, 1)
+	}
+	if e := w.e; e.mode != spellFreely && (w.member != nil || w.owed != nil) {
+		most = minBound(most, 1) // several could come in any order
 	}
 	switch {
 	case w.member == nil && w.owed == nil && least > 0, most != Unbounded && most < least:

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// ErrNoGBNF is returned for grammars that GBNF cannot spell: large bags, and
-// tokens whose text does not stand in angle brackets.
+// ErrNoGBNF is returned for grammars that GBNF cannot spell: large bags,
+// Uniques, and tokens whose text does not stand in angle brackets.
 var ErrNoGBNF = errors.New("the grammar has no GBNF form")
 
 // Unenforceable says that a part of a schema is valid and cannot be kept to:

@@ -62,6 +62,8 @@ func (p *printer) plain(n Node) (Node, error) {
 		return p.lexeme(n), nil
 	case Bag:
 		return p.bag(n)
+	case Unique, Item:
+		return nil, ErrNoGBNF
 	case Token:
 		if !strings.HasPrefix(n.Text, "<") || strings.IndexByte(n.Text, '>') != len(n.Text)-1 || strings.ContainsAny(n.Text, "\r\n") {
 			return nil, ErrNoGBNF

@@ -67,6 +67,15 @@ type BagItem struct {
 // MaxBag is the most items that a Bag can have: a set of them fits a word.
 const MaxBag = 64
 
+// Unique is the texts of Body in which no two Items are the same text. An Item
+// belongs to the nearest Unique around it, also where rules stand between. In a
+// grammar of FromSchema an Item has one text for each of its values, and there
+// are always more of them than can be used up.
+type Unique struct{ Body Node }
+
+// Item is Body, as one of the items of a Unique.
+type Item struct{ Body Node }
+
 // Token is one token of the vocabulary that is not spelled out as text. Text is
 // the token's text, or <[N]> for the token with id N. Not means any token but
 // this one.
@@ -82,6 +91,8 @@ func (Alt) node()     {}
 func (Repeat) node()  {}
 func (Ref) node()     {}
 func (Bag) node()     {}
+func (Unique) node()  {}
+func (Item) node()    {}
 func (Token) node()   {}
 func (*DFA) node()    {}
 

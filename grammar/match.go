@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,13 +15,13 @@ func (g *Grammar) Match(text []byte) bool { return g.Check(text) == nil }
 // Check is nil for a text that the grammar has, or says where the text leaves
 // it, as a *Mismatch. Tokens never match: they are not text.
 func (g *Grammar) Check(text []byte) error {
-	m := matcher{g: g, text: text, ends: map[matchKey][]int{}, far: -1}
-	ends := m.match(Ref(0), []int{0})
-	if len(ends) > 0 && ends[len(ends)-1] == len(text) {
-		return nil
-	}
-	if len(ends) > 0 && ends[len(ends)-1] >= m.far {
-		m.far, m.expected = ends[len(ends)-1], append(m.expectedAt(ends[len(ends)-1]), "the end")
+	m := matcher{g: g, text: text, ends: map[matchKey][]place{}, far: -1}
+	if ends := m.match(Ref(0), []place{{}}); len(ends) > 0 {
+		last := ends[len(ends)-1].offset
+		if last == len(text) {
+			return nil
+		}
+		m.miss(last, func() string { return "the end" })
 	}
 	slices.Sort(m.expected)
 	e := &Mismatch{Offset: m.far, Expected: slices.Compact(m.expected)}
@@ -36,7 +37,8 @@ func (g *Grammar) Check(text []byte) error {
 const maxExpected = 80
 
 // A Mismatch says where a text leaves a grammar. Text[:Offset] is the longest
-// beginning that some text of the grammar has.
+// beginning that some text of the grammar has; an item that comes again is only
+// noticed at its end.
 type Mismatch struct {
 	Offset   int
 	Expected []string // what could stand there, for people to read
@@ -46,35 +48,44 @@ func (e *Mismatch) Error() string {
 	return fmt.Sprintf("byte %d: expected %s", e.Offset, strings.Join(e.Expected, " or "))
 }
 
-type matchKey struct {
-	rule  Ref
-	start int
+// A place is where a matcher is: at an offset, in a Unique that has had some
+// items. Outside of one, items is 0.
+type place struct{ offset, items int }
+
+func comparePlaces(a, b place) int {
+	return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.items, b.items))
 }
 
-// A matcher works with sets of offsets, sorted: match gives all ends of a node
+type matchKey struct {
+	rule  Ref
+	start place
+}
+
+// A matcher works with sets of places, sorted: match gives all ends of a node
 // for all its starts.
 type matcher struct {
 	g        *Grammar
 	text     []byte
-	ends     map[matchKey][]int
+	ends     map[matchKey][]place
+	lists    itemLists
 	far      int // the last offset at which something did not match
 	expected []string
 }
 
-func (m *matcher) match(n Node, starts []int) []int {
+func (m *matcher) match(n Node, starts []place) []place {
 	if len(starts) == 0 {
 		return nil
 	}
 	switch n := n.(type) {
 	case Ref:
-		return m.union(starts, func(start int) []int { return m.rule(n, start) })
+		return union(starts, func(start place) []place { return m.rule(n, start) })
 	case Seq:
 		for _, p := range n {
 			starts = m.match(p, starts)
 		}
 		return starts
 	case Alt:
-		var ends []int
+		var ends []place
 		for _, p := range n {
 			ends = append(ends, m.match(p, starts)...)
 		}
@@ -83,39 +94,50 @@ func (m *matcher) match(n Node, starts []int) []int {
 		return m.repeat(n, starts)
 	case Bag:
 		return m.bag(n, starts)
+	case Unique:
+		return union(starts, func(start place) []place { return m.unique(n, start) })
+	case Item:
+		return union(starts, func(start place) []place { return m.item(n, start) })
 	}
-	return m.union(starts, func(start int) []int { return m.terminal(n, start) })
+	return union(starts, func(start place) []place {
+		ends := m.terminal(n, start.offset)
+		places := make([]place, len(ends))
+		for i, end := range ends {
+			places[i] = place{end, start.items}
+		}
+		return places
+	})
 }
 
-func (m *matcher) union(starts []int, ends func(int) []int) []int {
-	var out []int
+func union(starts []place, ends func(place) []place) []place {
+	var out []place
 	for _, start := range starts {
 		out = append(out, ends(start)...)
 	}
 	return sortedSet(out)
 }
 
-func sortedSet(s []int) []int {
-	slices.Sort(s)
+func sortedSet(s []place) []place {
+	slices.SortFunc(s, comparePlaces)
 	return slices.Compact(s)
 }
 
-func (m *matcher) rule(ref Ref, start int) []int {
+func (m *matcher) rule(ref Ref, start place) []place {
 	key := matchKey{ref, start}
 	ends, ok := m.ends[key]
 	if !ok {
-		ends = m.match(m.g.Rules[ref].Body, []int{start})
+		ends = m.match(m.g.Rules[ref].Body, []place{start})
 		m.ends[key] = ends
 	}
 	return slices.Clone(ends)
 }
 
-func (m *matcher) repeat(r Repeat, starts []int) []int {
-	var out []int
+func (m *matcher) repeat(r Repeat, starts []place) []place {
+	var out []place
 	if r.Min == 0 {
 		out = slices.Clone(starts)
 	}
-	seen := map[int]bool{}
+	seen := map[place]bool{}
 	for n := 1; (r.Max == Unbounded || n <= r.Max) && len(starts) > 0; n++ {
 		before := starts
 		starts = m.match(r.Body, starts)
@@ -125,8 +147,8 @@ func (m *matcher) repeat(r Repeat, starts []int) []int {
 			}
 			continue
 		}
-		// An offset that was an end before leads to nothing new.
-		starts = slices.DeleteFunc(slices.Clone(starts), func(s int) bool { return seen[s] })
+		// A place that was an end before leads to nothing new.
+		starts = slices.DeleteFunc(slices.Clone(starts), func(s place) bool { return seen[s] })
 		for _, s := range starts {
 			seen[s] = true
 		}
@@ -136,10 +158,10 @@ func (m *matcher) repeat(r Repeat, starts []int) []int {
 }
 
 // bag tries the items in every order, with the set of used ones.
-func (m *matcher) bag(b Bag, starts []int) []int {
-	type place struct {
-		offset int
-		used   uint64
+func (m *matcher) bag(b Bag, starts []place) []place {
+	type bagPlace struct {
+		at   place
+		used uint64
 	}
 	var required uint64
 	for i, item := range b.Items {
@@ -147,17 +169,17 @@ func (m *matcher) bag(b Bag, starts []int) []int {
 			required |= 1 << i
 		}
 	}
-	todo, seen, out := []place{}, map[place]bool{}, []int(nil)
+	todo, seen, out := []bagPlace{}, map[bagPlace]bool{}, []place(nil)
 	for _, s := range starts {
-		todo = append(todo, place{s, 0})
+		todo = append(todo, bagPlace{s, 0})
 	}
 	for n := 0; len(todo) > 0 && (b.Max == Unbounded || n <= b.Max); n++ {
-		var next []place
+		var next []bagPlace
 		for _, p := range todo {
 			if n >= b.Min && p.used&required == required {
-				out = append(out, p.offset)
+				out = append(out, p.at)
 			}
-			after := []int{p.offset}
+			after := []place{p.at}
 			if n > 0 {
 				after = m.match(b.Sep, after)
 			}
@@ -166,7 +188,7 @@ func (m *matcher) bag(b Bag, starts []int) []int {
 					continue
 				}
 				for _, end := range m.match(item.Body, after) {
-					if q := (place{end, p.used | 1<<i}); !seen[q] {
+					if q := (bagPlace{end, p.used | 1<<i}); !seen[q] {
 						seen[q] = true
 						next = append(next, q)
 					}
@@ -245,12 +267,4 @@ func (m *matcher) miss(offset int, expected func() string) {
 	if offset == m.far {
 		m.expected = append(m.expected, expected())
 	}
-}
-
-// expectedAt is what was missed at an offset.
-func (m *matcher) expectedAt(offset int) []string {
-	if offset == m.far {
-		return m.expected
-	}
-	return nil
 }

@@ -19,17 +19,21 @@ var (
 	moderateSpellings = sync.OnceValue(func() *DFA { return compileLexeme(`-?\d{1,18}(?:\.\d{1,17})?`) })
 )
 
+// onceSpellings are numbers of at most 15 digits without zeros at the end: no
+// two of them are the same float64.
+var onceSpellings = sync.OnceValue(func() *DFA { return compileLexeme(`-?(?:\d{1,15}|\d{1,7}\.\d{0,7}[1-9])`) })
+
 // fewNumbers is how many numbers get one spelling each.
 const fewNumbers = 64
 
 // spellNumbers chooses the spellings in which a grammar admits a set of
 // numbers: integers without a fraction, a handful of numbers in one way each,
 // others with a moderate number of digits.
-func spellNumbers(m *meter, set *DFA, limit int) (*DFA, error) {
+func spellNumbers(m *meter, set *DFA, mode spelling, limit int) (*DFA, error) {
 	switch {
-	case set.equal(plainNumbers()):
+	case mode == spellFreely && set.equal(plainNumbers()):
 		return AnyNumber(), nil
-	case set.equal(integers()):
+	case mode == spellFreely && set.equal(integers()):
 		return AnyInteger(), nil
 	}
 	shortest, err := combine(m, set, shortestSpellings(), opAnd, limit)
@@ -38,6 +42,9 @@ func spellNumbers(m *meter, set *DFA, limit int) (*DFA, error) {
 	}
 	if texts, ok := shortest.texts(fewNumbers); ok {
 		return trie(m, texts, limit)
+	}
+	if mode != spellFreely {
+		return combine(m, set, onceSpellings(), opAnd, limit)
 	}
 	whole, err := combine(m, set, wholeSpellings(), opAnd, limit)
 	if err != nil {

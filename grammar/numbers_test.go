@@ -127,7 +127,7 @@ func TestSpellNumbers(t *testing.T) {
 		{"great", whole(between("1"+strings.Repeat("0", 20), "9"+strings.Repeat("0", 20))), []string{"1" + strings.Repeat("0", 20)}, []string{"1"}},
 	}
 	for _, test := range tests {
-		d := mustDFA(spellNumbers(unmetered(), test.set, 65536))
+		d := mustDFA(spellNumbers(unmetered(), test.set, spellFreely, 65536))
 		got := map[string]bool{}
 		want := map[string]bool{}
 		for _, s := range test.yes {
@@ -140,7 +140,7 @@ func TestSpellNumbers(t *testing.T) {
 			t.Errorf("%s: %s", test.name, diff)
 		}
 	}
-	if AnyNumber() != mustDFA(spellNumbers(unmetered(), plainNumbers(), 99)) {
+	if AnyNumber() != mustDFA(spellNumbers(unmetered(), plainNumbers(), spellFreely, 99)) {
 		t.Error("all numbers are not AnyNumber")
 	}
 }

@@ -12,7 +12,10 @@ type Options struct {
 	// "," and ":". A chat template that writes calls with ", " and ": " gets its
 	// own spelling back, so that the next turn's prompt has the same tokens.
 	Comma, Colon string
-	Limits       Limits
+	// Unique lets the grammar have Unique nodes, which an acceptor needs a memory
+	// for. Without it uniqueItems is enforced only for items out of a few values.
+	Unique bool
+	Limits Limits
 }
 
 // Limits bounds what a schema may cost. Zero fields mean the defaults.

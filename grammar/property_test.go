@@ -192,7 +192,7 @@ func TestWalksAreValid(t *testing.T) {
 		if err != nil {
 			t.Skip(err)
 		}
-		g, err := FromSchema(schema, Options{Strict: true})
+		g, err := FromSchema(schema, Options{Strict: true, Unique: true})
 		if err != nil {
 			var u *Unenforceable
 			var i *InvalidSchema
@@ -228,8 +228,8 @@ func TestInstances(t *testing.T) {
 		if err != nil {
 			t.Skip(err)
 		}
-		strict, strictErr := FromSchema(schema, Options{Strict: true})
-		loose, err := FromSchema(schema, Options{})
+		strict, strictErr := FromSchema(schema, Options{Strict: true, Unique: true})
+		loose, err := FromSchema(schema, Options{Unique: true})
 		if strictErr == nil && err != nil {
 			t.Fatalf("%s: strict compiles, best effort does not: %v", schema, err)
 		}

@@ -38,7 +38,7 @@ func TestSuite(t *testing.T) {
 	var results []string
 	count := map[string]int{}
 	for _, c := range readCases(t, suiteEnv) {
-		result := scoreCase(t, c)
+		result := scoreCase(t, c, Options{Strict: true})
 		results = append(results, c.ID+" "+result)
 		draft, _, _ := strings.Cut(c.ID, "/")
 		count[draft+" "+result]++
@@ -50,11 +50,16 @@ func TestSuite(t *testing.T) {
 // TestWild scores a collection of other schemas: scripts/grammar/wild.mjs makes
 // one.
 func TestWild(t *testing.T) {
-	count := map[string]int{}
-	for _, c := range readCases(t, wildEnv) {
-		count[scoreCase(t, c)]++
+	cases := readCases(t, wildEnv)
+	for name, o := range map[string]Options{"plain": {Strict: true}, "unique": {Strict: true, Unique: true}} {
+		t.Run(name, func(t *testing.T) {
+			count := map[string]int{}
+			for _, c := range cases {
+				count[scoreCase(t, c, o)]++
+			}
+			t.Log(count)
+		})
 	}
-	t.Log(count)
 }
 
 // readCases reads the file that an environment variable names.
@@ -79,8 +84,8 @@ func readCases(t *testing.T, env string) []suiteCase {
 	return cases
 }
 
-func scoreCase(t *testing.T, c suiteCase) string {
-	g, err := FromSchema(c.Schema, Options{Strict: true})
+func scoreCase(t *testing.T, c suiteCase, o Options) string {
+	g, err := FromSchema(c.Schema, o)
 	if err != nil {
 		var u *Unenforceable
 		var i *InvalidSchema

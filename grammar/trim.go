@@ -53,6 +53,10 @@ func canFinish(n Node, finishes []bool) bool {
 			}
 		}
 		return false
+	case Unique:
+		return canFinish(n.Body, finishes)
+	case Item:
+		return canFinish(n.Body, finishes)
 	case Bag:
 		able := 0
 		for _, item := range n.Items {
@@ -94,6 +98,12 @@ func prune(n Node, finishes []bool) (Node, bool) {
 			return Seq{}, true
 		}
 		return Repeat{body, n.Min, n.Max}, true
+	case Unique:
+		body, _ := prune(n.Body, finishes)
+		return Unique{body}, true
+	case Item:
+		body, _ := prune(n.Body, finishes)
+		return Item{body}, true
 	case Bag:
 		var items []BagItem
 		for _, item := range n.Items {
@@ -144,6 +154,10 @@ func walk(n Node, visit func(Node)) {
 		}
 	case Repeat:
 		walk(n.Body, visit)
+	case Unique:
+		walk(n.Body, visit)
+	case Item:
+		walk(n.Body, visit)
 	case Bag:
 		walk(n.Sep, visit)
 		for _, item := range n.Items {
@@ -171,6 +185,10 @@ func mapRefs(n Node, renumber []Ref) Node {
 	case Repeat:
 		n.Body = mapRefs(n.Body, renumber)
 		return n
+	case Unique:
+		return Unique{mapRefs(n.Body, renumber)}
+	case Item:
+		return Item{mapRefs(n.Body, renumber)}
 	case Bag:
 		n.Sep = mapRefs(n.Sep, renumber)
 		items := make([]BagItem, len(n.Items))
@@ -220,6 +238,10 @@ func isNullable(n Node, rules []bool) bool {
 				return true
 			}
 		}
+	case Unique:
+		return isNullable(n.Body, rules)
+	case Item:
+		return isNullable(n.Body, rules)
 	case Bag:
 		for _, item := range n.Items {
 			if item.Required && !isNullable(item.Body, rules) {
@@ -275,6 +297,10 @@ func firsts(n Node, nullable []bool, yield func(Ref)) {
 				return
 			}
 		}
+	case Unique:
+		firsts(n.Body, nullable, yield)
+	case Item:
+		firsts(n.Body, nullable, yield)
 	case Bag:
 		for _, item := range n.Items {
 			firsts(item.Body, nullable, yield)

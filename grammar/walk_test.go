@@ -14,6 +14,8 @@ type walker struct {
 	cost []int // of each rule: the depth of its shallowest text
 	size int   // bytes wanted at most, roughly
 	out  strings.Builder
+	had  map[string]bool // the items of the Unique, nil outside
+	over bool            // an item could not be other than those before
 }
 
 const tooDeep = 1 << 20
@@ -53,6 +55,10 @@ func (w *walker) depth(n Node) int {
 			return 0
 		}
 		return w.depth(n.Body)
+	case Unique:
+		return w.depth(n.Body)
+	case Item:
+		return w.depth(n.Body)
 	case Bag:
 		most := 0
 		for _, item := range n.Items {
@@ -65,9 +71,13 @@ func (w *walker) depth(n Node) int {
 
 // text is a random text of the grammar.
 func (w *walker) text() string {
-	w.out.Reset()
-	w.write(Ref(0))
-	return w.out.String()
+	for {
+		w.out.Reset()
+		w.over = false
+		if w.write(Ref(0)); !w.over {
+			return w.out.String()
+		}
+	}
 }
 
 func (w *walker) full() bool { return w.out.Len() >= w.size }
@@ -94,7 +104,30 @@ func (w *walker) write(n Node) {
 		}
 	case Bag:
 		w.bag(n)
+	case Unique:
+		before := w.had
+		w.had = map[string]bool{}
+		w.write(n.Body)
+		w.had = before
+	case Item:
+		w.item(n)
 	}
+}
+
+func (w *walker) item(it Item) {
+	had, start := w.had, w.out.String()
+	for range 50 {
+		w.had = nil
+		w.write(it.Body)
+		w.had = had
+		if text := w.out.String()[len(start):]; !had[text] {
+			had[text] = true
+			return
+		}
+		w.out.Reset()
+		w.out.WriteString(start)
+	}
+	w.over = true
 }
 
 func (w *walker) choose(alt Alt) Node {

@@ -1,0 +1,124 @@
+package grammar
+
+// manyTexts is more texts of one kind than any answer has.
+const manyTexts = 1 << 20
+
+// A nodeCounter counts the texts of nodes: at least so many there are, up to
+// manyTexts.
+type nodeCounter struct{ rules []int }
+
+// countingRounds is how often rules that lead to themselves are looked at.
+const countingRounds = 6
+
+func newNodeCounter(rules []Rule) *nodeCounter {
+	c := &nodeCounter{rules: make([]int, len(rules))}
+	for range countingRounds {
+		for i := len(rules) - 1; i >= 0; i-- {
+			c.rules[i] = max(c.rules[i], c.count(rules[i].Body))
+		}
+	}
+	return c
+}
+
+func (c *nodeCounter) count(n Node) int {
+	switch n := n.(type) {
+	case Class:
+		return countRunes(n)
+	case *DFA:
+		return n.count()
+	case Ref:
+		return c.rules[n]
+	case Seq:
+		product := 1
+		for _, p := range n {
+			product = countProduct(product, c.count(p))
+		}
+		return product
+	case Alt:
+		return c.alternatives(n)
+	case Repeat:
+		return c.repeat(n)
+	case Item:
+		return c.count(n.Body)
+	case Unique:
+		return min(c.count(n.Body), 1) // one at least
+	case Bag:
+		return 1
+	}
+	return 1
+}
+
+// alternatives counts the part that has the most, or the literals: others may
+// have texts in common.
+func (c *nodeCounter) alternatives(alt Alt) int {
+	most, literals := 0, map[Literal]bool{}
+	for _, p := range alt {
+		if literal, ok := p.(Literal); ok {
+			literals[literal] = true
+		}
+		most = max(most, c.count(p))
+	}
+	return max(most, len(literals))
+}
+
+// repeat counts the texts of the most repetitions, and the empty text.
+func (c *nodeCounter) repeat(r Repeat) int {
+	body := c.count(r.Body)
+	switch {
+	case body == 0 && r.Min == 0:
+		return 1
+	case body == 0 || body == 1 && r.Max != Unbounded:
+		return body
+	case r.Max == Unbounded:
+		return manyTexts
+	}
+	product := 1
+	for n := 0; n < r.Max && product < manyTexts; n++ {
+		product = countProduct(product, body)
+	}
+	if r.Min == 0 && r.Max > 0 {
+		product = min(product+1, manyTexts)
+	}
+	return product
+}
+
+// count is how many texts the DFA has, up to manyTexts.
+func (d *DFA) count() int {
+	if d.longest() == Unbounded {
+		return manyTexts
+	}
+	counts := make([]int, len(d.States)) // 1 more than the texts from a state, 0 for not known yet
+	var visit func(int32) int
+	visit = func(state int32) int {
+		if counts[state] > 0 {
+			return counts[state] - 1
+		}
+		s := d.States[state]
+		n := 0
+		if s.Accept {
+			n = 1
+		}
+		for _, e := range s.Edges {
+			n = min(n+countProduct(int(e.Hi-e.Lo)+1, visit(e.To)), manyTexts)
+		}
+		counts[state] = n + 1
+		return n
+	}
+	return visit(0)
+}
+
+func countRunes(set []Range) int {
+	n := 0
+	for _, r := range set {
+		n += int(r.Hi-r.Lo) + 1
+	}
+	return min(n, manyTexts)
+}
+
+// countProduct multiplies counts up to manyTexts.
+func countProduct(a, b int) int {
+	if a > 0 && b > manyTexts/a {
+		return manyTexts
+	}
+	return a * b
+}
