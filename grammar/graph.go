@@ -84,6 +84,9 @@ func (w *graphWriter) inline(state int) bool {
 }
 
 func (w *graphWriter) enter(state int) Node {
+	for s := w.g[state]; len(s.edges) == 1 && s.final == nil && isEmptyOrNil(s.edges[0].label) && s.edges[0].to != state; s = w.g[state] {
+		state = s.edges[0].to
+	}
 	if w.inline(state) && w.depth < maxInlined {
 		w.depth++
 		n := w.state(state)

@@ -88,7 +88,20 @@ func (c *compiler) intersectObjects(a, b *object) (*object, error) {
 	if out.needs == formulaFalse || out.max != Unbounded && out.min > out.max {
 		return nil, nil
 	}
+	for _, debt := range out.owed {
+		if !c.payable(out, debt) {
+			return nil, nil
+		}
+	}
 	return out, nil
+}
+
+// payable tells whether a member of the object may be what is owed. Only objects
+// without free keys are looked at closely.
+func (c *compiler) payable(o *object, debt class) bool {
+	return len(o.classes) > 0 || slices.ContainsFunc(o.keys, func(k key) bool {
+		return k.term != c.none && debt.dfa.match(k.name) && c.and(k.term, debt.term) != c.none
+	})
 }
 
 func (c *compiler) bothKeys(a, b key) key {

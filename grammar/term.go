@@ -57,7 +57,7 @@ func (c *compiler) schemaTerm(s *schema, sc *scope) *term {
 
 // child is the term of a schema inside t's schema.
 func (c *compiler) child(t *term, v *value) *term {
-	return c.schemaTerm(c.doc.schemas[v], t.scope)
+	return c.target(c.schemaTerm(c.doc.schemas[v], t.scope))
 }
 
 // valueTerm is one literal.
