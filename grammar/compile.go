@@ -31,9 +31,10 @@ type compiler struct {
 	terms        map[string]*term
 	all, none    *term
 	scopes       map[string]*scope
-	patterns     map[string]*pattern
-	spelled      map[*DFA]*DFA   // string contents to JSON strings
-	repeats      map[*array]bool // whose items may come again, for best effort
+	patterns     map[string]*pattern // of names
+	bounded      map[string]text     // of strings, by their pattern
+	spelled      map[*DFA]*DFA       // string contents to JSON strings
+	repeats      map[*array]bool     // whose items may come again, for best effort
 	relaxed      []Unenforceable
 }
 
@@ -47,6 +48,7 @@ func newCompiler(o Options) *compiler {
 		terms:    map[string]*term{},
 		scopes:   map[string]*scope{},
 		patterns: map[string]*pattern{},
+		bounded:  map[string]text{},
 		spelled:  map[*DFA]*DFA{},
 		repeats:  map[*array]bool{},
 	}

@@ -87,6 +87,7 @@ func TestHostile(t *testing.T) {
 func TestLarge(t *testing.T) {
 	tests := []struct{ name, schema, instance string }{
 		{"great counts", `{"type":"array","items":{"type":"string","minLength":5000,"maxLength":1000000},"maxItems":1000000}`, `["` + strings.Repeat("x", 5000) + `"]`},
+		{"great counts in a pattern", `{"type":"string","pattern":"^[^\\x00\\n]{3,100000}$","minLength":5}`, `"` + strings.Repeat("x", 5000) + `"`},
 		{"500 optional properties", `{"additionalProperties":false,"properties":{` +
 			list(500, func(i int) string { return fmt.Sprintf(`"prop%d":{"type":"string"}`, i) }) + `}}`, `{"prop3":"","prop499":"x"}`},
 		{"2,000 required properties", `{"properties":{` + list(2000, func(i int) string { return fmt.Sprintf(`"p%d":{}`, i) }) +

@@ -220,14 +220,29 @@ func (b *shaper) pattern(v *value) error {
 	if v.kind != kindString {
 		return b.s.invalid("pattern", "must be a string")
 	}
-	p, err := b.c.pattern(v.text)
+	t, err := b.c.boundedText(v.text)
 	if err != nil {
 		return err
 	}
-	return b.narrowStrings(text{dfa: p.inner, max: Unbounded, wide: p.wide})
+	return b.narrowStrings(t)
 }
 
-// pattern compiles a regular expression, once.
+// boundedText is the texts with a match of a regular expression, which is
+// compiled once.
+func (c *compiler) boundedText(source string) (text, error) {
+	if t, ok := c.bounded[source]; ok {
+		return t, nil
+	}
+	p, least, most, err := compileBounded(c.meter, source, c.limits.DFA)
+	if err != nil {
+		return text{}, err
+	}
+	t := text{dfa: p.inner, min: least, max: most, wide: p.wide}
+	c.bounded[source] = t
+	return t, nil
+}
+
+// pattern compiles a regular expression for names, once.
 func (c *compiler) pattern(source string) (*pattern, error) {
 	if p := c.patterns[source]; p != nil {
 		return p, nil

@@ -22,7 +22,34 @@ func compilePattern(m *meter, source string, limit int) (*pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pattern{}
+	return compileRegexPattern(m, re, limit)
+}
+
+// manyRounds is above what is worth a state for each character.
+const manyRounds = 64
+
+// compileBounded is compilePattern, but of a pattern that is nothing but many
+// characters of one class, ^[…]{min,max}$, it gives the language without the
+// bounds, and the bounds.
+func compileBounded(m *meter, source string, limit int) (p *pattern, least, most int, err error) {
+	re, err := parseRegex(source)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	least, most = 0, Unbounded
+	if parts := flatten(re); len(parts) == 3 && asserts(parts[0], assertStart) && asserts(parts[2], assertEnd) {
+		r, ok := parts[1].(reRepeat)
+		if _, single := r.body.(reChars); ok && single && max(r.min, r.max) > manyRounds {
+			least, most = r.min, r.max
+			re = reSeq{[]regex{parts[0], reRepeat{r.body, 0, Unbounded}, parts[2]}}
+		}
+	}
+	p, err = compileRegexPattern(m, re, limit)
+	return p, least, most, err
+}
+
+func compileRegexPattern(m *meter, re regex, limit int) (p *pattern, err error) {
+	p = &pattern{}
 	if p.inner, err = compileReading(m, re, readInner, limit); err != nil {
 		return nil, err
 	}
