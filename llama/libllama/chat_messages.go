@@ -26,8 +26,9 @@ import (
 // More departures are in common/chat's handlers of single families. The test
 // that compares all templates with Jinja2 lists them (scripts/templates).
 
-// prepared is the conversation's messages as the template takes them.
-func (t *template) prepared(messages []llama.ChatMessage) []llama.ChatMessage {
+// prepared is the conversation's messages as the template takes them. join tells
+// whether system turns may become one.
+func (t *template) prepared(messages []llama.ChatMessage, join bool) []llama.ChatMessage {
 	out := slices.Clone(messages)
 	for i := range out {
 		if out[i].Role == "developer" && !t.developer {
@@ -37,7 +38,7 @@ func (t *template) prepared(messages []llama.ChatMessage) []llama.ChatMessage {
 			out[i] = trimmed(out[i])
 		}
 	}
-	if t.mustJoinSystem(out) {
+	if join && t.mustJoinSystem(out) {
 		out = joinSystem(out)
 	}
 	if !t.caps.System && len(out) > 0 && out[0].Role == "system" {
@@ -126,6 +127,7 @@ var roles = []string{"system", "developer", "user", "assistant", "tool"}
 type encoder struct {
 	*template
 	messages, tools []byte
+	join            bool   // system turns may become one
 	number          string // what numbers start with that fit no C type; empty when there are none
 	images          imageMarks
 	texts           jsonTexts
@@ -140,7 +142,7 @@ func (e *encoder) conversation(in llama.ChatInput) error {
 		e.number = unused + "n"
 	}
 	e.images = imageMarks{before: unused + "i", after: unused}
-	messages := e.prepared(in.Messages)
+	messages := e.prepared(in.Messages, e.join)
 	e.messages = append(e.messages, '[')
 	for i := range messages {
 		e.separate(i)
@@ -225,7 +227,7 @@ func (e *encoder) message(m *llama.ChatMessage) {
 
 func (e *encoder) content(m *llama.ChatMessage) {
 	images := slices.ContainsFunc(m.Content, func(p llama.ChatPart) bool { return p.Image != 0 })
-	asText := e.stringContent && (!e.partsContent || len(m.Content) <= 1 && !images)
+	asText := e.stringContent && (!e.partsContent || len(m.Content) <= 1 && !images || e.parsesResults && m.Role == "tool")
 	if asText || len(m.Content) == 0 && e.stringContent {
 		text := textOf(m.Content, &e.images)
 		if j := e.texts[text]; m.Role == "tool" && len(j.wide) > 0 {

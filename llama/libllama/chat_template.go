@@ -99,7 +99,18 @@ func (r *rendering) cut(n int) {
 // render encodes a conversation and renders it (common_chat_templates_apply).
 // images are the texts that stand for images in the prompt.
 func (t *template) render(in llama.ChatInput) (*rendering, *imageMarks, error) {
-	e := encoder{template: t}
+	r, images, err := t.renderOnce(in, true)
+	if err != nil && t.mustJoinSystem(in.Messages) {
+		// Some count a system turn as one of those that must alternate.
+		if r, images, err := t.renderOnce(in, false); err == nil {
+			return r, images, nil
+		}
+	}
+	return r, images, err
+}
+
+func (t *template) renderOnce(in llama.ChatInput, join bool) (*rendering, *imageMarks, error) {
+	e := encoder{template: t, join: join}
 	if err := e.conversation(in); err != nil {
 		return nil, nil, err
 	}

@@ -103,6 +103,14 @@ var jinjaCases = []struct{ expression, want string }{
 	{"2 * 3.0", "6.0"},
 	{"'ab' * 2", "abab"},
 	{"range(2, 8, 3)|list", "[2, 5]"},
+	{"'abc'|first ~ 'abc'|last ~ []|first", "ac"},
+	{"[{'a': {'b': 1}}, {'a': {}}]|map(attribute='a.b', default=0)|list", "[1, 0]"},
+	{"[{'a': 1}, {'a': 2}, {}]|selectattr('a', 'defined')|rejectattr('a', 'equalto', 2)|list", "[{'a': 1}]"},
+	{"[0, 1, none, '']|select|list + [0, 1]|reject('odd')|list", "[1, 0]"},
+	{"none|map('upper')|list ~ none|selectattr('x')|list", "[][]"},
+	{"x.text|tojson(ensure_ascii=true) ~ '\u007f'|tojson(ensure_ascii=true)", `"Gr\u00fc\u00dfe \ud83d\ude00""\u007f"`},
+	{"x.names|items|list|first", "('zeta', 3)"},
+	{"(1, 2) in {(1, 2): 3}", "True"},
 	{"[1, 2, 3][:-1]", "[1, 2]"},
 	{"x.names.items()|list", "[('zeta', 3), ('Mid', 2), ('alpha', 1)]"},
 	{"x.names is iterable", "True"},
@@ -172,8 +180,12 @@ func TestTemplateRefusals(t *testing.T) {
 		{"its own words", "{% if messages[0].content == 'Hi' %}{{ raise_exception('only\none ' ~ 1.0) }}{% endif %}", hi, "chat template: only one 1.0"},
 		{"a mistake", "{{ 1 }}\n{% if messages[0].content == 'Hi' %}{{ 1 + 'a' }}{% endif %}", hi, "chat template: line 2, column 42: cannot add Integer and String"},
 		{"endless recursion", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", hi, "chat template: macros call each other too deeply"},
-		{"a huge range", "{% for i in range(10000000000) %}{% endfor %}", hi, "chat template: the template takes too long for this conversation"},
-		{"loops without end", "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}", hi, "chat template: the template takes too long for this conversation"},
+		{"a huge range", "{% if messages[0].content == 'Hi' %}{% for i in range(10000000000) %}{% endfor %}{% endif %}", hi, "chat template: the template takes too long for this conversation"},
+		{"loops without end", "{% if messages[0].content == 'Hi' %}{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}{% endif %}", hi, "chat template: the template takes too long for this conversation"},
+		{"a text that doubles", "{% if messages[0].content == 'Hi' %}{% set n = namespace(t='abcdefgh') %}{% for i in range(99) %}{% set n.t = n.t ~ n.t %}{% endfor %}{% endif %}", hi, "chat template: the template takes too long for this conversation"},
+		{"lists that double", "{% if messages[0].content == 'Hi' %}{% set n = namespace(l=[1]) %}{% for i in range(99) %}{% set n.l = n.l + n.l %}{% endfor %}{% endif %}", hi, "chat template: the template takes too long for this conversation"},
+		{"a long text searched again and again", "{% if messages[0].content == 'Hi' %}{% set t = 'ab' * 99999 %}{% for i in range(9999) %}{% if 'c' in t %}{% endif %}{% endfor %}{% endif %}", hi, "chat template: the template takes too long for this conversation"},
+		{"tuples in tuples", "{% set n = namespace(x=0) %}{% for i in range(99) %}{% set n.x = (n.x, 1) %}{% endfor %}", hi, "chat template: line 1, column 67: tuples are nested too deeply"},
 		{"a list in itself", "{% set l = [] %}{% set _ = l.append(l) %}{{ l }}", hi, "chat template: line 1, column 45: a value is nested too deeply"},
 		{"an unknown filter", "{{ 'a'|nope }}", hi, "chat template: line 1, column 7: No filter named 'nope' for String"},
 		{"an unknown role", "{{ 1 }}", llama.ChatInput{Messages: []llama.ChatMessage{said("root", "Hi")}}, `chat template: messages.0.role is "root"`},
@@ -193,6 +205,30 @@ func TestTemplateRefusals(t *testing.T) {
 	}
 }
 
+// What templates nest without end is let go without overflowing the stack.
+func TestDeepValues(t *testing.T) {
+	const times = "{% for i in range(messages[0].content|int) %}"
+	room := strings.Repeat(" ", 20_000) // the longer a conversation, the more a template may do
+	for _, source := range []string{
+		"{% set n = namespace(x=0) %}" + times + "{% set n.x = [n.x] %}{% endfor %}ok",
+		"{% set n = namespace(x=0) %}" + times + "{% set n.x = {'a': n.x} %}{% endfor %}ok",
+		"{% set n = namespace(x=0) %}" + times + "{% set n.x = namespace(y=n.x) %}{% endfor %}ok",
+		"{% set n = namespace(x=0) %}" + times + "{% set n.x = [n.x] + [] %}{% endfor %}ok",
+		"{% set n = namespace(x=0) %}" + times + "{% set n.x = [n.x]|reverse|list %}{% endfor %}ok",
+		"{% set n = namespace(x=0) %}" + times + "{% set n.x = {'a': n.x}|dictsort %}{% endfor %}ok",
+		"{% set n = namespace(x=0) %}" + times + "{% set n.x = {'a': n.x}.values() %}{% endfor %}ok",
+		"{% set n = namespace(x=0) %}" + times + "{% set n.x = [[n.x].append] %}{% endfor %}ok",
+		"{% set top = [] %}{% set n = namespace(x=top) %}" + times + "{% set l = [] %}{% set _ = n.x.append(l) %}{% set n.x = l %}{% endfor %}ok",
+	} {
+		got, err := newTestTemplate(t, source).Render(llama.ChatInput{Messages: user("150000" + room)})
+		if err != nil {
+			t.Errorf("%s: %v", source, err)
+		} else if text := joinParts(got.Parts); text != "ok" {
+			t.Errorf("%s: got %q", source, text)
+		}
+	}
+}
+
 func TestBrokenTemplates(t *testing.T) {
 	for _, source := range []string{
 		"{% if %}{{ messages[",
@@ -202,6 +238,8 @@ func TestBrokenTemplates(t *testing.T) {
 		"{{ " + strings.Repeat("(", 100_000) + strings.Repeat(")", 100_000) + " }}",
 		"{{ " + strings.Repeat("not ", 100_000) + "x }}",
 		strings.Repeat("{% if x %}", 100_000),
+		strings.Repeat("{% set x %}", 100_000),
+		strings.Repeat("{% for x in y %}{% macro x() %}{% call x() %}{% filter x %}", 10_000),
 		"{% if x %}" + strings.Repeat("{% elif x %}", 100_000) + "{% endif %}",
 		"{{ x" + strings.Repeat(".a", 100_000) + " }}",
 		strings.Repeat("a", 2<<20),

@@ -1,7 +1,8 @@
-// Filters, and methods of strings.
+// What templates call: methods, filters, tests, and the engine's own functions.
 #pragma once
 
-#include "jinja_exact.h"
+#include "jinja_limit.h"
+#include "jinja_value.h"
 
 namespace b3 {
 
@@ -17,17 +18,26 @@ struct arguments {
 
 arguments evaluate(const jinja::statements & expressions, jinja::context & ctx);
 
-// call_builtin calls one of the engine's own functions.
-value call_builtin(const jinja::func_handler & function, const std::string & name, jinja::context & ctx, const value * self, const arguments & args);
+// integer is an argument that may be left out.
+int64_t integer(const value & v, int64_t otherwise);
+// string_of throws for what is no string.
+const text & string_of(const value & v, const char * what);
 
-// apply_filter is {{ self|name(args) }}.
+// call_builtin calls one of the engine's own functions, with self as the first
+// argument.
+value call_builtin(const jinja::func_handler & function, const std::string & name, jinja::context & ctx, const value & self, const arguments & args);
+
+// apply_filter is {{ self|name(args) }}, in jinja_filter.cpp.
 value apply_filter(const std::string & name, jinja::context & ctx, const value & self, const arguments & args);
 
-// call_method calls self.name(args) if self is a string with such a method.
+// run_test is {{ self is name(args) }}.
+bool run_test(const std::string & name, jinja::context & ctx, const value & self, const arguments & args);
+
+// call_method calls self.name(args) if we have such a method, in jinja_method.cpp.
 bool call_method(const std::string & name, const value & self, const arguments & args, value & result);
 
-// items_of is what a loop over v goes through.
-std::vector<value> items_of(const value & v);
+// has_methods tells dictionaries from namespaces.
+bool has_methods(const value & v);
 
 // note keeps the books by which the engine learns what a template looks at
 // (jinja::caps_get): that it used a value, and how.

@@ -4,10 +4,6 @@
 
 namespace b3 {
 
-//
-// Rewriting
-//
-
 namespace {
 
 // A rewriter puts our nodes in the place of the engine's.
@@ -110,13 +106,16 @@ bool rewriter::statement(statement_ptr & s) {
 bool rewriter::literal(statement_ptr & s) {
     if (auto * n = jinja::cast_stmt<jinja::array_literal>(s)) {
         each(n->val);
+        put<list_node>(s, n);
     } else if (auto * n = jinja::cast_stmt<jinja::tuple_literal>(s)) {
         each(n->val);
+        put<tuple_node>(s, n);
     } else if (auto * n = jinja::cast_stmt<jinja::object_literal>(s)) {
         for (auto & [key, v] : n->val) {
             rewrite(key);
             rewrite(v);
         }
+        put<object_node>(s, n);
     } else {
         return false;
     }
@@ -174,48 +173,6 @@ void make_exact(jinja::program & program) {
     auto root = std::make_unique<root_node>(std::move(program.body));
     program.body.clear();
     program.body.push_back(std::move(root));
-}
-
-//
-// Limits
-//
-
-// The templates of llama.cpp's collection stay below a tenth of each limit.
-static constexpr size_t max_source = 1 << 20;  // bytes
-static constexpr int    max_tag = 5000;        // tokens in one tag
-static constexpr int    max_nesting = 64;      // brackets, blocks, or prefix operators
-static constexpr int    max_branches = 1000;   // elif
-
-void check_source(const std::string & source) {
-    const auto refuse = [](const char * what) { throw std::runtime_error(std::string("the template has ") + what); };
-    if (source.size() > max_source) {
-        refuse("more than 1 MB");
-    }
-    jinja::lexer lexer;
-    int          tag = 0, brackets = 0, blocks = 0, prefixes = 0, branches = 0;
-    bool         first = false;  // the token after {%
-    for (const auto & t : lexer.tokenize(source).tokens) {
-        using token = jinja::token;
-        tag++;
-        switch (t.t) {
-            case token::open_statement: tag = brackets = prefixes = 0; first = true; continue;
-            case token::open_expression: tag = brackets = prefixes = 0; break;
-            case token::open_paren: case token::open_square_bracket: case token::open_curly_bracket: brackets++; break;
-            case token::close_paren: case token::close_square_bracket: case token::close_curly_bracket: brackets--; break;
-            default: break;
-        }
-        const bool prefix = t.t == token::unary_operator || (t.t == token::identifier && t.value == "not");
-        prefixes = prefix ? prefixes + 1 : 0;
-        if (first && t.t == token::identifier) {
-            branches += t.value == "elif";
-            blocks += t.value == "if" || t.value == "for" || t.value == "macro" || t.value == "call" || t.value == "filter";
-            blocks -= t.value.compare(0, 3, "end") == 0 && t.value != "endset" && t.value != "endgeneration";
-        }
-        first = false;
-        if (tag > max_tag || brackets > max_nesting || prefixes > max_nesting || blocks > max_nesting || branches > max_branches) {
-            refuse("too deep a nesting");
-        }
-    }
 }
 
 }  // namespace b3

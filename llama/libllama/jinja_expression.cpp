@@ -1,22 +1,9 @@
 #include "jinja_node.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 namespace b3 {
-
-// Macros that call each other take the C stack; templates that print nested
-// schemas go about as deep as the schemas.
-static constexpr int max_calls = 200;
-
-static value boolean(bool b) {
-    return mk_val<jinja::value_bool>(b);
-}
-
-static value undefined() {
-    return mk_val<jinja::value_undefined>();
-}
 
 //
 // Names and members
@@ -80,8 +67,7 @@ static value slice_value(const jinja::slice_expression & e, context & ctx, const
     for (int64_t i = start; step > 0 ? i < stop : i > stop; i += step) {
         items.push_back(self->as_array()[i]);
     }
-    return is_val<jinja::value_tuple>(self) ? value(mk_val<jinja::value_tuple>(std::move(items)))
-                                            : value(mk_val<jinja::value_array>(std::move(items)));
+    return is_val<jinja::value_tuple>(self) ? new_tuple(std::move(items)) : new_list(std::move(items));
 }
 
 // item is self[key].
@@ -103,7 +89,7 @@ static value item(const value & self, const value & key) {
         }
         return is_val<jinja::value_array>(self) ? self->as_array()[at] : new_text(slice(self->val_str, at, at + 1, 1));
     }
-    return is_val<jinja::value_string>(key) ? member(self, key->val_str.str()) : none;
+    return is_val<jinja::value_string>(key) ? member(self, flat(key->val_str)) : none;
 }
 
 // named is self.name.
@@ -121,6 +107,7 @@ static value named(context & ctx, const value & self, const statement_ptr & prop
 }
 
 value member_node::execute_impl(context & ctx) const {
+    step();
     const value self = object->execute(ctx);
     if (const auto * slice = jinja::cast_stmt<jinja::slice_expression>(property)) {
         note(ctx, self, "slice");
@@ -157,23 +144,21 @@ static value range(const arguments & args) {
     }
     std::vector<value> items;
     for (int64_t i = start; step > 0 ? i < stop : i > stop; i += step) {
-        b3::step();
+        work(sizeof(jinja::value_int_t));
         items.push_back(mk_val<jinja::value_int>(i));
     }
-    return mk_val<jinja::value_array>(std::move(items));
+    return new_list(std::move(items));
 }
 
 static value strftime_now(const arguments & args) {
-    const std::string format = to_text(args.get(0, "format")).str();
-    const run *       r = run::current();
-    const std::tm     now = r ? r->now : std::tm{};
+    const std::string format = flat(to_text(args.get(0, "format")));
     std::string       out(format.size() * 8 + 64, '\0');
-    out.resize(std::strftime(out.data(), out.size(), format.c_str(), &now));
+    out.resize(std::strftime(out.data(), out.size(), format.c_str(), &run::current().now));
     return new_text(text(out));
 }
 
 static value new_namespace(const arguments & args) {
-    auto space = mk_val<jinja::value_object>();
+    auto space = mk_val<dict>();
     space->has_builtins = false;
     for (const auto & [key, v] : args.named) {
         space->insert(key, v);
@@ -182,7 +167,7 @@ static value new_namespace(const arguments & args) {
 }
 
 static value raise_exception(const arguments & args) {
-    throw template_error(to_text(args.get(0, "message")).str());
+    throw template_error(flat(to_text(args.get(0, "message"))));
 }
 
 // own_function finds the functions that stand in for the engine's.
@@ -197,22 +182,6 @@ static value (*own_function(const std::string & name))(const arguments &) {
     return it == all.end() ? nullptr : it->second;
 }
 
-// A nesting counts calls inside of calls.
-struct nesting {
-    run * r = run::current();
-    nesting() {
-        if (r != nullptr && ++r->depth > max_calls) {
-            r->depth--;
-            throw template_error("macros call each other too deeply");
-        }
-    }
-    ~nesting() {
-        if (r != nullptr) {
-            r->depth--;
-        }
-    }
-};
-
 static value invoke(const value & function, context & ctx, const arguments & args) {
     if (!is_val<jinja::value_func>(function)) {
         throw std::runtime_error("'" + function->type() + "' is not callable");
@@ -224,12 +193,11 @@ static value invoke(const value & function, context & ctx, const arguments & arg
     for (const auto & [key, v] : args.named) {
         all.push_back(mk_val<jinja::value_kwarg>(key, v));
     }
-    return function->invoke(all);
+    return adopted(function->invoke(all));
 }
 
 value call_node::execute_impl(context & ctx) const {
     step();
-    nesting nest;
     if (const auto * m = jinja::cast_stmt<jinja::member_expression>(callee); m != nullptr && !m->computed) {
         const auto *    id = jinja::cast_stmt<jinja::identifier>(m->property);
         const value     self = m->object->execute(ctx);
@@ -245,7 +213,7 @@ value call_node::execute_impl(context & ctx) const {
         }
         if (id != nullptr && self->is_undefined()) {
             if (const auto & all = self->get_builtins(); all.count(id->val) > 0) {
-                return call_builtin(all.at(id->val), id->val, ctx, &self, given);  // Jinja2 refuses
+                return call_builtin(all.at(id->val), id->val, ctx, self, given);  // Jinja2 refuses
             }
         }
         return invoke(id ? member(self, id->val) : undefined(), ctx, given);
@@ -278,6 +246,7 @@ filtered_node::filtered_node(jinja::filter_expression && n)
 }
 
 value filtered_node::execute_impl(context & ctx) const {
+    step();
     return run_filter(filter, ctx, operand->execute(ctx));
 }
 
@@ -286,175 +255,17 @@ test_node::test_node(jinja::test_expression && n)
     pos = n.pos;
 }
 
-// python_test answers the tests that the engine sees differently.
-static bool python_test(const std::string & name, const value & self, const arguments & args, bool & result) {
-    const bool listed = is_val<jinja::value_string>(self) || is_val<jinja::value_array>(self) || is_val<jinja::value_object>(self);
-    const bool number = is_val<jinja::value_int>(self) || is_val<jinja::value_float>(self);
-    if (name == "iterable" || name == "sequence") {
-        result = listed || self->is_undefined();
-    } else if (name == "number") {
-        result = number || is_val<jinja::value_bool>(self);
-    } else if (name == "eq" || name == "equalto") {
-        result = equal(self, args.get(0, "other"));
-    } else if (name == "ne") {
-        result = !equal(self, args.get(0, "other"));
-    } else if (name == "in") {
-        result = contains(args.get(0, "seq"), self);
-    } else {
-        return false;
-    }
-    return true;
-}
-
 value test_node::execute_impl(context & ctx) const {
+    step();
     const value  self = operand->execute(ctx);
     const auto * call = jinja::cast_stmt<jinja::call_expression>(test);
     const auto * id = jinja::cast_stmt<jinja::identifier>(call ? call->callee : test);
     if (id == nullptr) {
         throw std::runtime_error("a test must be a name");
     }
-    const arguments given = call ? evaluate(call->args, ctx) : arguments{};
-    bool            result;
-    if (!python_test(id->val, self, given, result)) {
-        const auto & tests = jinja::global_builtins();
-        const auto   it = tests.find("test_is_" + id->val);
-        if (it == tests.end()) {
-            throw std::runtime_error("No test named '" + id->val + "'");
-        }
-        result = call_builtin(it->second, id->val, ctx, &self, given)->as_bool();
-    }
+    const bool result = run_test(id->val, ctx, self, call ? evaluate(call->args, ctx) : arguments{});
     note(ctx, self, "test_is_" + id->val);
-    return boolean(result != negate);
-}
-
-//
-// Operators
-//
-
-binary_node::binary_node(jinja::binary_expression && n)
-    : jinja::binary_expression(n.op, std::move(n.left), std::move(n.right)) {
-    pos = n.pos;
-}
-
-static bool is_number(const value & v) {
-    return is_val<jinja::value_int>(v) || is_val<jinja::value_float>(v);
-}
-
-static value concatenation(const value & a, const value & b) {
-    text out = to_text(a);
-    // Doubling a text in a loop adds parts without end where marks alternate.
-    if (out.parts.size() > 1'000'000) {
-        throw std::runtime_error("the text grows too long");
-    }
-    append(out, to_text(b));
-    return new_text(std::move(out));
-}
-
-static value sum(const value & a, const value & b) {
-    const bool string_a = is_val<jinja::value_string>(a), string_b = is_val<jinja::value_string>(b);
-    const auto missing = [](const value & v) { return v->is_undefined() || v->is_none(); };
-    int64_t    whole;
-    if (string_a && string_b) {
-        return concatenation(a, b);
-    }
-    if ((string_a && missing(b)) || (string_b && missing(a))) {
-        return string_a ? a : b;  // Jinja2 refuses; what is missing is nothing here
-    }
-    if (is_val<jinja::value_int>(a) && is_val<jinja::value_int>(b) && !__builtin_add_overflow(a->as_int(), b->as_int(), &whole)) {
-        return mk_val<jinja::value_int>(whole);
-    }
-    if (is_number(a) && is_number(b)) {
-        return mk_val<jinja::value_float>(a->as_float() + b->as_float());
-    }
-    if (is_val<jinja::value_array>(a) && is_val<jinja::value_array>(b)) {
-        auto items = a->as_array();
-        items.insert(items.end(), b->as_array().begin(), b->as_array().end());
-        return mk_val<jinja::value_array>(std::move(items));
-    }
-    throw std::runtime_error("cannot add " + a->type() + " and " + b->type());
-}
-
-static value product(const value & a, const value & b) {
-    int64_t whole;
-    if (is_val<jinja::value_string>(b) && is_val<jinja::value_int>(a)) {
-        return product(b, a);
-    }
-    if (is_val<jinja::value_string>(a) && is_val<jinja::value_int>(b)) {
-        text out;
-        for (int64_t i = 0; i < b->as_int(); i++) {
-            step();
-            append(out, a->val_str);
-        }
-        return new_text(std::move(out));
-    }
-    if (is_val<jinja::value_int>(a) && is_val<jinja::value_int>(b) && !__builtin_mul_overflow(a->as_int(), b->as_int(), &whole)) {
-        return mk_val<jinja::value_int>(whole);
-    }
-    if (is_number(a) && is_number(b)) {
-        return mk_val<jinja::value_float>(a->as_float() * b->as_float());
-    }
-    throw std::runtime_error("cannot multiply " + a->type() + " and " + b->type());
-}
-
-static value remainder(const value & a, const value & b) {
-    if (is_val<jinja::value_int>(a) && is_val<jinja::value_int>(b) && b->as_int() > 0) {
-        const int64_t rest = a->as_int() % b->as_int();
-        return mk_val<jinja::value_int>(rest < 0 ? rest + b->as_int() : rest);
-    }
-    if (is_number(a) && is_number(b) && b->as_float() != 0) {
-        const double rest = std::fmod(a->as_float(), b->as_float());
-        return mk_val<jinja::value_float>(rest != 0 && (rest < 0) != (b->as_float() < 0) ? rest + b->as_float() : rest);
-    }
-    throw std::runtime_error("cannot take the remainder of " + a->type() + " and " + b->type());
-}
-
-static value difference(const value & a, const value & b, const std::string & op) {
-    if (!is_number(a) || !is_number(b)) {
-        throw std::runtime_error("'" + op + "' not supported between " + a->type() + " and " + b->type());
-    }
-    int64_t whole;
-    if (op == "/") {
-        if (b->as_float() == 0) {
-            throw std::runtime_error("division by zero");
-        }
-        return mk_val<jinja::value_float>(a->as_float() / b->as_float());
-    }
-    if (is_val<jinja::value_int>(a) && is_val<jinja::value_int>(b) && !__builtin_sub_overflow(a->as_int(), b->as_int(), &whole)) {
-        return mk_val<jinja::value_int>(whole);
-    }
-    return mk_val<jinja::value_float>(a->as_float() - b->as_float());
-}
-
-value binary_node::execute_impl(context & ctx) const {
-    const value a = left->execute(ctx);
-    if (op.value == "and") {
-        return a->as_bool() ? right->execute(ctx) : a;
-    }
-    if (op.value == "or") {
-        return a->as_bool() ? a : right->execute(ctx);
-    }
-    const value b = right->execute(ctx);
-    static const std::map<std::string, value (*)(const value &, const value &)> operators = {
-        {"==", [](const value & a, const value & b) { return boolean(equal(a, b)); }},
-        {"!=", [](const value & a, const value & b) { return boolean(!equal(a, b)); }},
-        {"<", [](const value & a, const value & b) { return boolean(less(a, b, false)); }},
-        {">", [](const value & a, const value & b) { return boolean(less(b, a, false)); }},
-        {"<=", [](const value & a, const value & b) { return boolean(!less(b, a, false)); }},
-        {">=", [](const value & a, const value & b) { return boolean(!less(a, b, false)); }},
-        {"in", [](const value & a, const value & b) { return boolean(contains(b, a)); }},
-        {"not in", [](const value & a, const value & b) { return boolean(!contains(b, a)); }},
-        {"~", concatenation},
-        {"+", sum},
-        {"*", product},
-        {"%", remainder},
-        {"-", [](const value & a, const value & b) { return difference(a, b, "-"); }},
-        {"/", [](const value & a, const value & b) { return difference(a, b, "/"); }},
-    };
-    const auto it = operators.find(op.value);
-    if (it == operators.end()) {
-        throw std::runtime_error("unknown operator '" + op.value + "'");
-    }
-    return it->second(a, b);
+    return mk_val<jinja::value_bool>(result != negate);
 }
 
 }  // namespace b3

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "jinja_call.h"
+#include "jinja_exact.h"
 
 namespace b3 {
 
@@ -88,7 +89,22 @@ struct filter_node : jinja::filter_statement, emitter {
     void  emit(context & ctx, text & out) const override;
 };
 
-// Expressions, in jinja_expression.cpp.
+// Expressions, in jinja_expression.cpp. The literals' containers are ours.
+struct list_node : jinja::array_literal {
+    explicit list_node(jinja::array_literal && n) : jinja::array_literal(std::move(n)) {}
+    value execute_impl(context & ctx) const override { return adopted(jinja::array_literal::execute_impl(ctx)); }
+};
+
+struct tuple_node : jinja::tuple_literal {
+    explicit tuple_node(jinja::tuple_literal && n) : jinja::tuple_literal(std::move(n)) {}
+    value execute_impl(context & ctx) const override { return adopted(jinja::tuple_literal::execute_impl(ctx)); }
+};
+
+struct object_node : jinja::object_literal {
+    explicit object_node(jinja::object_literal && n) : jinja::object_literal(std::move(n)) {}
+    value execute_impl(context & ctx) const override { return adopted(jinja::object_literal::execute_impl(ctx)); }
+};
+
 struct name_node : jinja::identifier {
     explicit name_node(jinja::identifier && n);
     value execute_impl(context & ctx) const override;
@@ -114,6 +130,7 @@ struct test_node : jinja::test_expression {
     value execute_impl(context & ctx) const override;
 };
 
+// In jinja_operator.cpp.
 struct binary_node : jinja::binary_expression {
     explicit binary_node(jinja::binary_expression && n);
     value execute_impl(context & ctx) const override;

@@ -4,27 +4,11 @@
 
 namespace b3 {
 
-// A template that loops over a huge range must come to an end. llama.cpp's
-// templates take less than 2 steps a byte, and below 10,000 for a short chat.
-static constexpr int64_t steps_at_least = 200'000;
-static constexpr int64_t steps_per_byte = 20;
-
 static thread_local run * current_run = nullptr;
 
-run::run(size_t size) : limit(steps_at_least + steps_per_byte * int64_t(size)) { current_run = this; }
-run::~run() { current_run = nullptr; }
-void run::restart() {
-    first = text();
-    rendered = false;
-    steps = 0;
-}
-run * run::current() { return current_run; }
-
-void step() {
-    if (current_run != nullptr && ++current_run->steps > current_run->limit) {
-        throw template_error("the template takes too long for this conversation");
-    }
-}
+run::run(size_t size) : size(size), outer(current_run) { current_run = this; }
+run::~run() { current_run = outer; }
+run & run::current() { return *current_run; }
 
 void emit_all(const statements & body, context & ctx, text & out) {
     for (const auto & s : body) {
@@ -65,7 +49,7 @@ static void prepare(value & v, const std::string & number) {
             }
         }
     } else if (!number.empty() && is_val<jinja::value_string>(v)) {
-        const std::string s = v->val_str.str();
+        const std::string s = flat(v->val_str);
         if (s.compare(0, number.size(), number) == 0) {
             v = mk_val<wide_number>(s.substr(number.size()));
         }
@@ -76,37 +60,43 @@ static void prepare(value & v, const std::string & number) {
 static void own(context & ctx, const char * name) {
     const value v = ctx.get_val(name);
     if (is_val<jinja::value_string>(v)) {
-        ctx.set_val(name, new_text(text(v->val_str.str())));
+        ctx.set_val(name, new_text(text(flat(v->val_str))));
     }
 }
 
-value root_node::execute_impl(context & ctx) const {
-    run * r = run::current();
-    value messages = ctx.get_val("messages"), tools = ctx.get_val("tools");
-    prepare(messages, r ? r->number : "");
-    prepare(tools, r ? r->number : "");
+// prepare_all makes the conversation as our nodes want it.
+static void prepare_all(context & ctx, value & messages, value & tools) {
+    prepare(messages, run::current().number);
+    prepare(tools, run::current().number);
     if (is_val<jinja::value_array>(messages)) {
         for (auto & m : messages->val_arr) {
             if (is_val<jinja::value_object>(m)) {
-                value none = mk_val<jinja::value_undefined>();
-                m->insert(new_text(text("role")), new_text(text(to_text(m->at("role", none)).str())));
+                value none = undefined();
+                m->insert(new_text(text("role")), new_text(text(flat(to_text(m->at("role", none))))));
             }
         }
     }
     for (const char * name : {"bos_token", "eos_token", "date_string", "datetime"}) {
         own(ctx, name);
     }
+}
+
+value root_node::execute_impl(context & ctx) const {
+    run &        r = run::current();
+    const budget limits(r.size);
+    value        messages = ctx.get_val("messages"), tools = ctx.get_val("tools");
+    prepare_all(ctx, messages, tools);
     const bool generation = ctx.get_val("add_generation_prompt")->as_bool();
-    if (r != nullptr && r->rendered && r->generation == generation && equal(r->messages, messages) && equal(r->tools, tools)) {
-        return new_text(r->first);
+    if (r.rendered && r.generation == generation && equal(r.messages, messages) && equal(r.tools, tools)) {
+        return new_text(r.first);
     }
     const value result = emitted(*this, ctx);
-    if (r != nullptr && !r->rendered) {
-        r->first = result->val_str;
-        r->rendered = true;
-        r->generation = generation;
-        r->messages = messages;
-        r->tools = tools;
+    if (!r.rendered) {
+        r.first = result->val_str;
+        r.rendered = true;
+        r.generation = generation;
+        r.messages = messages;
+        r.tools = tools;
     }
     return result;
 }
@@ -220,7 +210,7 @@ static value loop_value(const std::vector<value> & items, size_t i) {
     auto       loop = mk_val<jinja::value_object>();
     const auto number = [](size_t n) { return mk_val<jinja::value_int>(int64_t(n)); };
     const auto flag = [](bool b) { return mk_val<jinja::value_bool>(b); };
-    const auto neighbour = [&](bool there, size_t k) { return there ? items[k] : mk_val<jinja::value_undefined>(); };
+    const auto neighbour = [&](bool there, size_t k) { return there ? items[k] : undefined(); };
     loop->has_builtins = false;
     loop->insert("index", number(i + 1));
     loop->insert("index0", number(i));
@@ -279,7 +269,7 @@ value macro_node::execute_impl(context & ctx) const {
         throw std::runtime_error("a macro's name must be a name");
     }
     ctx.set_val(id->val, mk_val<jinja::value_func>(id->val, [this](const jinja::func_args & a) { return call(a); }));
-    return mk_val<jinja::value_undefined>();
+    return undefined();
 }
 
 value macro_node::call(const jinja::func_args & given) const {

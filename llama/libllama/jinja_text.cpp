@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "jinja_limit.h"
+
 namespace b3 {
 
 // A template that doubles a string in a loop must not take the machine's memory.
@@ -12,18 +14,18 @@ void add(text & to, std::string_view s, bool input) {
     if (s.empty()) {
         return;
     }
-    if (!to.parts.empty() && to.parts.back().is_input == input) {
-        std::string & last = to.parts.back().val;
-        if (s.size() > max_text - std::min(max_text, last.size())) {
-            throw std::runtime_error("the text grows too long");
-        }
-        last.append(s);
-        return;
-    }
-    if (s.size() > max_text) {
+    const bool   joins = !to.parts.empty() && to.parts.back().is_input == input;
+    const size_t before = joins ? to.parts.back().val.size() : 0;
+    if (before + s.size() > max_text) {
         throw std::runtime_error("the text grows too long");
     }
-    to.parts.push_back({input, std::string(s)});
+    if (joins) {
+        work(s.size());
+        to.parts.back().val.append(s);
+    } else {
+        work(s.size() + sizeof(jinja::string_part));
+        to.parts.push_back({input, std::string(s)});
+    }
 }
 
 void append(text & to, const text & s) {
@@ -46,6 +48,11 @@ text cut(const text & s, size_t from, size_t to) {
         }
     }
     return out;
+}
+
+std::string flat(const text & s) {
+    work(s.length());
+    return s.str();
 }
 
 // like gives new bytes, as many as s has, the marks of s.
@@ -125,11 +132,11 @@ static std::vector<size_t> starts(const std::string & s) {
 }
 
 size_t length(const text & s) {
-    return starts(s.str()).size() - 1;
+    return starts(flat(s)).size() - 1;
 }
 
 text slice(const text & s, int64_t start, int64_t stop, int64_t step) {
-    const auto at = starts(s.str());
+    const auto at = starts(flat(s));
     text       out;
     for (int64_t i = start; step > 0 ? i < stop : i > stop; i += step) {
         append(out, cut(s, at[i], at[i + 1]));
@@ -138,7 +145,7 @@ text slice(const text & s, int64_t start, int64_t stop, int64_t step) {
 }
 
 std::vector<text> characters(const text & s) {
-    const auto        at = starts(s.str());
+    const auto        at = starts(flat(s));
     std::vector<text> out;
     for (size_t i = 0; i + 1 < at.size(); i++) {
         out.push_back(cut(s, at[i], at[i + 1]));
@@ -152,19 +159,19 @@ static char to_upper(char c) { return is_lower(c) ? char(c - 'a' + 'A') : c; }
 static char to_lower(char c) { return is_upper(c) ? char(c - 'A' + 'a') : c; }
 
 text upper(const text & s) {
-    std::string b = s.str();
+    std::string b = flat(s);
     std::transform(b.begin(), b.end(), b.begin(), to_upper);
     return like(s, b);
 }
 
 text lower(const text & s) {
-    std::string b = s.str();
+    std::string b = flat(s);
     std::transform(b.begin(), b.end(), b.begin(), to_lower);
     return like(s, b);
 }
 
 text title(const text & s) {
-    std::string b = s.str();
+    std::string b = flat(s);
     bool in_word = false;
     for (char & c : b) {
         const bool letter = is_upper(c) || is_lower(c) || uint8_t(c) >= 0x80;
@@ -175,7 +182,7 @@ text title(const text & s) {
 }
 
 text capitalize(const text & s) {
-    std::string b = s.str();
+    std::string b = flat(s);
     std::transform(b.begin(), b.end(), b.begin(), to_lower);
     if (!b.empty()) {
         b[0] = to_upper(b[0]);
@@ -184,7 +191,7 @@ text capitalize(const text & s) {
 }
 
 text strip(const text & s, bool left, bool right, const std::string * chars) {
-    const std::string b = s.str();
+    const std::string b = flat(s);
     const auto        goes = [&](size_t at, character c) {
         return chars == nullptr ? is_blank(c.code) : chars->find(b.substr(at, c.size)) != std::string::npos;
     };
@@ -221,7 +228,7 @@ std::vector<text> split(const text & s, const std::string & separator, int64_t l
     if (separator.empty()) {
         throw std::runtime_error("empty separator");
     }
-    const std::string                      b = s.str();
+    const std::string                      b = flat(s);
     std::vector<std::pair<size_t, size_t>> gaps;
     const auto full = [&] { return limit >= 0 && int64_t(gaps.size()) >= limit; };
     if (!right) {
@@ -243,7 +250,7 @@ std::vector<text> split(const text & s, const std::string & separator, int64_t l
 }
 
 std::vector<text> split_blank(const text & s) {
-    const std::string b = s.str();
+    const std::string b = flat(s);
     std::vector<text> out;
     size_t            word = std::string::npos;  // where the current word starts
     for (size_t i = 0; i < b.size();) {
@@ -263,7 +270,7 @@ std::vector<text> split_blank(const text & s) {
 }
 
 std::vector<text> lines(const text & s) {
-    const std::string b = s.str();
+    const std::string b = flat(s);
     std::vector<text> out;
     size_t            from = 0;
     for (size_t i = 0; i < b.size();) {

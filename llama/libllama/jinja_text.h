@@ -19,6 +19,9 @@ using text = jinja::string;
 void add(text & to, std::string_view s, bool input = false);
 void append(text & to, const text & s);
 
+// flat is the bytes alone. All that goes through a text counts as work.
+std::string flat(const text & s);
+
 // cut is the bytes from to to.
 text cut(const text & s, size_t from, size_t to);
 

@@ -7,22 +7,43 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "jinja_limit.h"
+
 namespace b3 {
 
 // Lists that contain themselves must end somewhere.
 static constexpr int max_depth = 256;
 
-static void check_depth(int depth) {
+// deeper is a step into a value.
+static void deeper(int depth) {
+    step();
     if (depth > max_depth) {
         throw std::runtime_error("a value is nested too deeply");
     }
 }
 
+static void check_depth_at(const value & v, int depth) {
+    deeper(depth);
+    for (const auto & item : v->val_arr) {
+        check_depth_at(item, depth + 1);
+    }
+    for (const auto & member : v->val_obj) {
+        check_depth_at(member.second, depth + 1);
+    }
+}
+
+void check_depth(const value & v) { check_depth_at(v, 0); }
+
 wide_number::wide_number(const std::string & digits)
     : jinja::value_float_t(std::strtod(digits.c_str(), nullptr)), literal(digits) {}
 
 value new_text(text t) {
+    work(sizeof(jinja::value_string_t));
     return mk_val<jinja::value_string>(std::move(t));
+}
+
+value undefined() {
+    return mk_val<jinja::value_undefined>();
 }
 
 bool has_input(const value & v) {
@@ -106,7 +127,7 @@ static std::string json_escape(const std::string & s, bool ascii) {
             case '\r': out += "\\r"; break;
             case '\t': out += "\\t"; break;
             default:
-                if (c.code < 0x20 || (ascii && c.code >= 0x80 && c.code < 0x10000)) {
+                if (c.code < 0x20 || (ascii && c.code >= 0x7F && c.code < 0x10000)) {
                     add_escaped(out, c.code);
                 } else if (ascii && c.code >= 0x10000) {
                     add_escaped(out, 0xD800 + ((c.code - 0x10000) >> 10));
@@ -132,7 +153,7 @@ using pairs = std::vector<std::pair<value, value>>;
 
 static pairs sorted_pairs(pairs p) {
     std::stable_sort(p.begin(), p.end(), [](const auto & a, const auto & b) {
-        return to_text(a.first).str() < to_text(b.first).str();
+        return flat(to_text(a.first)) < flat(to_text(b.first));
     });
     return p;
 }
@@ -187,7 +208,7 @@ static void json_array(text & out, const value & v, const json_style & style, in
 }
 
 static void json_value(text & out, const value & v, const json_style & style, int depth) {
-    check_depth(depth);
+    deeper(depth);
     if (is_val<jinja::value_string>(v)) {
         json_string(out, v->val_str, style.ascii);
     } else if (is_val<jinja::value_bool>(v)) {
@@ -245,7 +266,7 @@ static std::string repr_escape(const std::string & s, char quote) {
 }
 
 static void repr_string(text & out, const text & s) {
-    const std::string all = s.str();
+    const std::string all = flat(s);
     const bool        single = all.find('\'') == std::string::npos || all.find('"') != std::string::npos;
     const char        quote = single ? '\'' : '"';
     add(out, std::string(1, quote));
@@ -282,7 +303,7 @@ static void repr_object(text & out, const value & v, int depth) {
 }
 
 static void repr_value(text & out, const value & v, int depth) {
-    check_depth(depth);
+    deeper(depth);
     if (is_val<jinja::value_string>(v)) {
         repr_string(out, v->val_str);
     } else if (is_val<jinja::value_array>(v)) {
@@ -321,7 +342,7 @@ text to_text(const value & v) {
     if (is_val<jinja::value_array>(v) || is_val<jinja::value_object>(v)) {
         return repr(v);
     }
-    return text(v->as_repr());
+    return text("<" + v->type() + ">");  // a function
 }
 
 //
@@ -359,9 +380,9 @@ static bool equal_objects(const value & a, const value & b, int depth) {
 }
 
 static bool equal_at(const value & a, const value & b, int depth) {
-    check_depth(depth);
+    deeper(depth);
     if (is_val<jinja::value_string>(a) || is_val<jinja::value_string>(b)) {
-        return is_val<jinja::value_string>(a) && is_val<jinja::value_string>(b) && a->val_str.str() == b->val_str.str();
+        return is_val<jinja::value_string>(a) && is_val<jinja::value_string>(b) && flat(a->val_str) == flat(b->val_str);
     }
     double x, y;
     if (is_val<jinja::value_int>(a) && is_val<jinja::value_int>(b)) {
@@ -395,15 +416,16 @@ bool contains(const value & haystack, const value & needle) {
         return haystack->has_key(needle);
     }
     if (is_val<jinja::value_string>(haystack) && is_val<jinja::value_string>(needle)) {
-        return haystack->val_str.str().find(needle->val_str.str()) != std::string::npos;
+        return flat(haystack->val_str).find(flat(needle->val_str)) != std::string::npos;
     }
     throw std::runtime_error("'in' cannot look for " + needle->type() + " in " + haystack->type());
 }
 
-bool less(const value & a, const value & b, bool fold) {
+static bool less_at(const value & a, const value & b, bool fold, int depth) {
+    deeper(depth);
     double x, y;
     if (is_val<jinja::value_string>(a) && is_val<jinja::value_string>(b)) {
-        return fold ? lower(a->val_str).str() < lower(b->val_str).str() : a->val_str.str() < b->val_str.str();
+        return fold ? flat(lower(a->val_str)) < flat(lower(b->val_str)) : flat(a->val_str) < flat(b->val_str);
     }
     if (as_number(a, x) && as_number(b, y)) {
         return x < y;
@@ -412,10 +434,14 @@ bool less(const value & a, const value & b, bool fold) {
         const auto & p = a->as_array();
         const auto & q = b->as_array();
         return std::lexicographical_compare(p.begin(), p.end(), q.begin(), q.end(), [&](const value & i, const value & j) {
-            return less(i, j, fold);
+            return less_at(i, j, fold, depth + 1);
         });
     }
     throw std::runtime_error("'<' not supported between " + a->type() + " and " + b->type());
+}
+
+bool less(const value & a, const value & b, bool fold) {
+    return less_at(a, b, fold, 0);
 }
 
 }  // namespace b3

@@ -2,13 +2,10 @@
 // when they are equal. llama.cpp's engine prints numbers with six digits.
 #pragma once
 
+#include "jinja_container.h"
 #include "jinja_text.h"
 
 namespace b3 {
-
-using jinja::is_val;
-using jinja::mk_val;
-using jinja::value;
 
 // A wide_number is a number of a request that fits no C type: an integer beyond
 // 64 bits, or a float beyond the largest. Its literal is what Python prints.
@@ -37,7 +34,11 @@ bool contains(const value & haystack, const value & needle);
 // less orders as Python does, strings without regard to case if fold is set.
 bool less(const value & a, const value & b, bool fold);
 
+// check_depth throws for a list that contains itself, or nearly so.
+void check_depth(const value & v);
+
 value new_text(text t);
+value undefined();
 bool  has_input(const value & v);  // a string with a byte of a request
 
 }  // namespace b3

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "jinja_exact.h"
+#include "jinja_limit.h"
 #include "shim_guard.h"
 
 #pragma GCC visibility push(default)
@@ -68,6 +69,7 @@ uint32_t caps_of(const jinja::caps & c) {
 // analysed is the template's analysis, or nothing where it fails.
 const std::optional<autoparser::autoparser> & analysed(const b3_template & t) {
     std::call_once(t.once, [&] {
+        b3::run own(t.tmpl.src.size());
         try {
             autoparser::autoparser a;
             a.analyze_template(t.tmpl);
@@ -75,7 +77,6 @@ const std::optional<autoparser::autoparser> & analysed(const b3_template & t) {
         } catch (const std::exception &) {
             // The template can be rendered all the same; its answers are then text alone.
         }
-        b3::run::current()->restart();
     });
     return t.analysis;
 }

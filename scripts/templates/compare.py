@@ -120,6 +120,10 @@ COMPILED = {}
 # llama/libllama/chat_messages.go and in common/chat.
 
 
+def args_text(r):
+    r.messages = Reference(r.source, r.conversation, parse=str).messages
+
+
 def developer(r):
     for message in r.messages:
         if message["role"] == "developer":
@@ -139,10 +143,14 @@ def system_joined(r):
 
 
 def system_into_next(r):
-    if r.messages[0]["role"] == "system" and len(r.messages) > 1:
-        system, message = r.messages[0], r.messages[1]
-        message["content"] = text_of(system["content"]) + "\n" + text_of(message["content"])
-        del r.messages[0]
+    if r.messages[0]["role"] != "system":
+        return
+    if len(r.messages) == 1:
+        r.messages[0]["role"] = "user"
+        return
+    system, message = r.messages[0], r.messages[1]
+    message["content"] = text_of(system["content"]) + "\n" + text_of(message["content"])
+    del r.messages[0]
 
 
 def flat_content(r):
@@ -168,10 +176,6 @@ def absent_vars(r):
     del r.variables["documents"]
 
 
-def args_text(r):
-    r.messages = Reference(r.source, r.conversation, parse=str).messages
-
-
 def tool_responses(r):
     """Gemma 4's first templates take results as a field of the turn with the calls."""
     messages, out = r.messages, []
@@ -183,7 +187,7 @@ def tool_responses(r):
         message.pop("content", None)
         responses = []
         while messages and messages[0]["role"] == "tool":
-            content = messages.pop(0)["content"]
+            content = text_of(messages.pop(0)["content"])
             try:
                 content = json.loads(content)
             except ValueError:
@@ -218,6 +222,12 @@ def results_sorted(r):
         while end < len(r.messages) and r.messages[end]["role"] == "tool":
             end += 1
         r.messages[start:end] = sorted(r.messages[start:end], key=lambda m: order[m["tool_call_id"]])
+
+
+def content_dropped(r):
+    for message in r.messages:
+        if message.get("thinking") and message.get("tool_calls"):
+            message.pop("content", None)
 
 
 def patched(r):
