@@ -96,10 +96,12 @@ func trimStates(states []State) []State {
 	}
 	renumber[0] = 0
 	order := []int32{0}
-	var out []State
+	out := make([]State, 0, len(states))
+	var arena edgeArena
+	var edges []Edge
 	for i := 0; i < len(order); i++ {
 		s := states[order[i]]
-		var edges []Edge
+		edges = edges[:0]
 		for _, e := range s.Edges {
 			if !useful[e.To] {
 				continue
@@ -110,9 +112,30 @@ func trimStates(states []State) []State {
 			}
 			edges = appendEdge(edges, Edge{e.Lo, e.Hi, renumber[e.To]})
 		}
-		out = append(out, State{s.Accept, edges})
+		out = append(out, State{s.Accept, arena.keep(edges)})
 	}
 	return out
+}
+
+// An edgeArena gives lists of edges their place.
+type edgeArena struct{ free []Edge }
+
+// edgeChunk is how many edges the arena takes at a time.
+const edgeChunk = 256
+
+// keep is a copy of the edges.
+func (a *edgeArena) keep(edges []Edge) []Edge {
+	n := len(edges)
+	if n == 0 {
+		return nil
+	}
+	if len(a.free) < n {
+		a.free = make([]Edge, max(n, edgeChunk))
+	}
+	kept := a.free[:n:n]
+	copy(kept, edges)
+	a.free = a.free[n:]
+	return kept
 }
 
 // coaccessible tells which states an accepting state can be reached from.
@@ -126,23 +149,19 @@ func coaccessible(states []State) []bool {
 
 // distances is the length of the shortest text that each state accepts, or -1.
 func distances(states []State) []int32 {
-	into := make([][]int32, len(states))
+	into := edgesInto(states)
 	dist := make([]int32, len(states))
-	var queue []int32
+	queue := make([]int32, 0, len(states))
 	for i, s := range states {
 		dist[i] = -1
 		if s.Accept {
 			dist[i] = 0
 			queue = append(queue, int32(i))
 		}
-		for _, e := range s.Edges {
-			into[e.To] = append(into[e.To], int32(i))
-		}
 	}
-	for len(queue) > 0 {
-		to := queue[0]
-		queue = queue[1:]
-		for _, from := range into[to] {
+	for i := 0; i < len(queue); i++ {
+		to := queue[i]
+		for _, from := range into.of(to) {
 			if dist[from] < 0 {
 				dist[from] = dist[to] + 1
 				queue = append(queue, from)
@@ -151,6 +170,31 @@ func distances(states []State) []int32 {
 	}
 	return dist
 }
+
+// A sourceList says from where edges lead into each state, once for each edge.
+type sourceList struct{ sources, starts []int32 }
+
+func edgesInto(states []State) sourceList {
+	l := sourceList{starts: make([]int32, len(states)+2)}
+	for _, s := range states {
+		for _, e := range s.Edges {
+			l.starts[e.To+2]++
+		}
+	}
+	for i := range l.starts[1:] {
+		l.starts[i+1] += l.starts[i]
+	}
+	l.sources = make([]int32, l.starts[len(states)+1])
+	for i, s := range states {
+		for _, e := range s.Edges {
+			l.sources[l.starts[e.To+1]] = int32(i)
+			l.starts[e.To+1]++
+		}
+	}
+	return l
+}
+
+func (l sourceList) of(to int32) []int32 { return l.sources[l.starts[to]:l.starts[to+1]] }
 
 // longest is the length of the longest accepted text, or -1 when there is no
 // longest one.
@@ -233,10 +277,10 @@ type edgeList []Edge
 
 func (l *edgeList) add(e Edge) { *l = append(*l, e) }
 
-// sorted is the edges in order, joined where they can be.
+// sorted is the edges in order, joined where they can be. It uses the list up.
 func (l edgeList) sorted() []Edge {
 	slices.SortFunc(l, func(a, b Edge) int { return cmp.Compare(a.Lo, b.Lo) })
-	var out []Edge
+	out := l[:0]
 	for _, e := range l {
 		out = appendEdge(out, e)
 	}

@@ -40,18 +40,20 @@ func combine(m *meter, a, b *DFA, op setOp, limit int) (*DFA, error) {
 	}
 	p := product{a: a, b: b, op: op, ids: map[[2]int32]int32{}}
 	p.id(0, 0)
+	var arena edgeArena
+	var edges []Edge
 	for i := 0; i < len(p.pairs); i++ {
 		x, y := p.pairs[i][0], p.pairs[i][1]
 		ea, acceptA := a.at(x)
 		eb, acceptB := b.at(y)
 		p.states[i].Accept = op.accept(acceptA, acceptB)
-		var edges []Edge
+		edges = edges[:0]
 		overlay(ea, eb, func(lo, hi rune, to, toB int32) {
 			if op.live(to, toB) {
 				edges = appendEdge(edges, Edge{lo, hi, p.id(to, toB)})
 			}
 		})
-		p.states[i].Edges = edges
+		p.states[i].Edges = arena.keep(edges)
 		if err := m.spend(8 + 4*(len(ea)+len(eb))); err != nil {
 			return nil, err
 		}

@@ -56,16 +56,13 @@ func (p *partition) signature(key []byte, state int32) []byte {
 // joinFinite gives equal blocks to equal states among those that lead to no
 // cycle, successors first.
 func (p *partition) joinFinite() {
-	into := make([][]int32, len(p.states))
+	into := edgesInto(p.states)
 	waiting := make([]int, len(p.states)) // edges to states without a block
 	var ready []int32
 	for i, s := range p.states {
 		waiting[i] = len(s.Edges)
 		if len(s.Edges) == 0 {
 			ready = append(ready, int32(i))
-		}
-		for _, e := range s.Edges {
-			into[e.To] = append(into[e.To], int32(i))
 		}
 	}
 	seen := map[string]int32{}
@@ -80,7 +77,7 @@ func (p *partition) joinFinite() {
 			seen[string(p.key)] = block
 		}
 		p.block[state] = block
-		for _, from := range into[state] {
+		for _, from := range into.of(state) {
 			if waiting[from]--; waiting[from] == 0 {
 				ready = append(ready, from)
 			}
@@ -93,10 +90,12 @@ func (p *partition) quotient() []State {
 	renumber := slices.Repeat([]int32{-1}, int(p.blocks))
 	renumber[p.block[0]] = 0
 	order := []int32{0}
-	var out []State
+	out := make([]State, 0, p.blocks)
+	var arena edgeArena
+	var edges []Edge
 	for i := 0; i < len(order); i++ {
 		s := p.states[order[i]]
-		edges := make([]Edge, 0, len(s.Edges))
+		edges = edges[:0]
 		for _, e := range s.Edges {
 			b := p.block[e.To]
 			if renumber[b] < 0 {
@@ -105,7 +104,7 @@ func (p *partition) quotient() []State {
 			}
 			edges = appendEdge(edges, Edge{e.Lo, e.Hi, renumber[b]})
 		}
-		out = append(out, State{s.Accept, edges})
+		out = append(out, State{s.Accept, arena.keep(edges)})
 	}
 	return out
 }

@@ -100,6 +100,9 @@ var escapes = func() (spellings ['\\' + 1]string) {
 	return spellings
 }()
 
+// escapable is how many characters have an escape.
+const escapable = 34
+
 // escapeOrder is the characters that have an escape, in the order of that.
 var escapeOrder = func() (rs []rune) {
 	for r, spelling := range escapes {
@@ -132,7 +135,7 @@ func spellStrings(m *meter, d *DFA, limit int) (*DFA, error) {
 // spellQuoted rewrites an automaton over contents into one over spellings. The
 // result is as good as minimal if d is.
 func spellQuoted(m *meter, d *DFA) ([]State, error) {
-	s := speller{in: d, suffixes: map[string]int32{}, uniform: map[int32]int32{}}
+	s := speller{in: d, suffixes: map[string]int32{}, uniform: map[uniformEscapes]int32{}}
 	s.out = make([]State, len(d.States)+2)
 	s.out[0].Edges = []Edge{{'"', '"', 1}}
 	s.out[len(d.States)+1].Accept = true
@@ -150,9 +153,20 @@ func spellQuoted(m *meter, d *DFA) ([]State, error) {
 type speller struct {
 	in       *DFA
 	out      []State
-	suffixes map[string]int32 // the states inside of escapes, by what they lead to
-	uniform  map[int32]int32  // of these, where all escapes lead to one state
+	suffixes map[string]int32         // the states inside of escapes, by what they lead to
+	uniform  map[uniformEscapes]int32 // of these, where all escapes lead to one state
+	edges    edgeList
+	arena    edgeArena
 }
+
+// uniformEscapes is a set of escapes, by their place in escapeOrder, that lead to
+// one state.
+type uniformEscapes struct {
+	set uint64
+	to  int32
+}
+
+const allEscapes = 1<<escapable - 1
 
 // An escapeEnd is what is left of an escape and the state behind it.
 type escapeEnd struct {
@@ -161,8 +175,8 @@ type escapeEnd struct {
 }
 
 func (s *speller) state(i int32) {
-	var edges edgeList
-	targets := make([]int32, len(escapeOrder)) // of the escapes, 0 for none
+	edges := s.edges[:0]
+	var targets [escapable]int32 // of the escapes, 0 for none
 	for _, e := range s.in.States[i].Edges {
 		for _, r := range plainRunes {
 			if lo, hi := max(e.Lo, r.Lo), min(e.Hi, r.Hi); lo <= hi {
@@ -178,34 +192,50 @@ func (s *speller) state(i int32) {
 	if s.in.States[i].Accept {
 		edges.add(Edge{'"', '"', int32(len(s.in.States) + 1)})
 	}
-	if to := s.escapes(targets); to != 0 {
+	if to := s.escapes(&targets); to != 0 {
 		edges.add(Edge{'\\', '\\', to})
 	}
-	s.out[i+1].Edges = edges.sorted()
+	s.edges = edges
+	s.out[i+1].Edges = s.arena.keep(edges.sorted())
 }
 
 // escapes is the state behind the backslash, or 0 if there is no escape.
-func (s *speller) escapes(targets []int32) int32 {
-	var ends []escapeEnd
-	uniform := true
+func (s *speller) escapes(targets *[escapable]int32) int32 {
+	var u uniformEscapes
 	for k, to := range targets {
-		uniform = uniform && to == targets[0]
+		if to == 0 {
+			continue
+		}
+		if u.to != 0 && to != u.to {
+			return s.suffix(escapeEnds(targets))
+		}
+		u.set |= 1 << k
+		u.to = to
+	}
+	if u.set == 0 {
+		return 0
+	}
+	id, ok := s.uniform[u]
+	switch {
+	case ok:
+		return id
+	case u.set == allEscapes:
+		id = s.anyEscape(u.to)
+	default:
+		id = s.suffix(escapeEnds(targets))
+	}
+	s.uniform[u] = id
+	return id
+}
+
+func escapeEnds(targets *[escapable]int32) []escapeEnd {
+	var ends []escapeEnd
+	for k, to := range targets {
 		if to != 0 {
 			ends = append(ends, escapeEnd{escapes[escapeOrder[k]][1:], to})
 		}
 	}
-	if len(ends) == 0 {
-		return 0
-	}
-	if !uniform {
-		return s.suffix(ends)
-	}
-	id, ok := s.uniform[targets[0]]
-	if !ok {
-		id = s.anyEscape(targets[0])
-		s.uniform[targets[0]] = id
-	}
-	return id
+	return ends
 }
 
 // anyEscape is the state from which every escape leads to one target.
