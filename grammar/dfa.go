@@ -62,7 +62,9 @@ func edgesTo(set runeSet, to int32) []Edge {
 
 // finishDFA trims and minimizes.
 func finishDFA(m *meter, states []State, limit int) (*DFA, error) {
-	states = trimStates(states)
+	if slices.ContainsFunc(distances(states), func(d int32) bool { return d < 0 }) {
+		states = trimStates(states)
+	}
 	if err := m.spend(4 * len(states)); err != nil {
 		return nil, err
 	}
@@ -73,14 +75,20 @@ func finishDFA(m *meter, states []State, limit int) (*DFA, error) {
 	if len(states) > limit {
 		return nil, errStates
 	}
+	return knownDFA(states), nil
+}
+
+// knownDFA is the DFA of minimal states: one pointer each for no text and for
+// all texts.
+func knownDFA(states []State) *DFA {
 	d := &DFA{States: states}
 	switch {
 	case d.isEmpty():
-		return noText, nil
+		return noText
 	case d.isAll():
-		return allTexts, nil
+		return allTexts
 	}
-	return d, nil
+	return d
 }
 
 // trimStates removes the states that no accepting state follows, then those
@@ -117,11 +125,17 @@ func trimStates(states []State) []State {
 	return out
 }
 
-// An edgeArena gives lists of edges their place.
-type edgeArena struct{ free []Edge }
+// An edgeArena gives lists of edges their place, in chunks that double.
+type edgeArena struct {
+	free  []Edge
+	chunk int
+}
 
-// edgeChunk is how many edges the arena takes at a time.
-const edgeChunk = 256
+// Edges of the first and of the largest chunk.
+const (
+	firstChunk = 16
+	maxChunk   = 1024
+)
 
 // keep is a copy of the edges.
 func (a *edgeArena) keep(edges []Edge) []Edge {
@@ -130,7 +144,8 @@ func (a *edgeArena) keep(edges []Edge) []Edge {
 		return nil
 	}
 	if len(a.free) < n {
-		a.free = make([]Edge, max(n, edgeChunk))
+		a.chunk = min(max(2*a.chunk, firstChunk), maxChunk)
+		a.free = make([]Edge, max(n, a.chunk))
 	}
 	kept := a.free[:n:n]
 	copy(kept, edges)

@@ -38,6 +38,9 @@ func combine(m *meter, a, b *DFA, op setOp, limit int) (*DFA, error) {
 	if d := combineTrivially(a, b, op); d != nil {
 		return d, nil
 	}
+	if op == opMinus && a.isAll() {
+		return complementDFA(m, b, limit)
+	}
 	p := product{a: a, b: b, op: op, ids: map[[2]int32]int32{}}
 	p.id(0, 0)
 	var arena edgeArena
@@ -62,6 +65,32 @@ func combine(m *meter, a, b *DFA, op setOp, limit int) (*DFA, error) {
 		}
 	}
 	return finishDFA(m, p.states, limit)
+}
+
+// complementDFA is the texts that d does not accept. It is minimal as d is.
+func complementDFA(m *meter, d *DFA, limit int) (*DFA, error) {
+	states := make([]State, len(d.States)+1)
+	rest := int32(len(d.States)) // where nothing of d can follow
+	states[rest] = State{Accept: true, Edges: edgesTo(anyRune, rest)}
+	var arena edgeArena
+	var edges []Edge
+	for i, s := range d.States {
+		edges = edges[:0]
+		overlay(s.Edges, allTexts.States[0].Edges, func(lo, hi rune, to, _ int32) {
+			if to < 0 {
+				to = rest
+			}
+			edges = appendEdge(edges, Edge{lo, hi, to})
+		})
+		states[i] = State{!s.Accept, arena.keep(edges)}
+		if err := m.spend(8 + 4*len(s.Edges)); err != nil {
+			return nil, err
+		}
+	}
+	if states = trimStates(states); len(states) > limit {
+		return nil, errStates
+	}
+	return knownDFA(states), nil
 }
 
 func combineTrivially(a, b *DFA, op setOp) *DFA {

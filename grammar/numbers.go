@@ -27,20 +27,26 @@ func comparison(m *meter, d decimal, want func(sign int) bool) (*DFA, error) {
 	if err := m.spend(100 + 20*(len(d.int)+len(d.frac))); err != nil {
 		return nil, err
 	}
-	positive := compareUnsigned(d, func(sign int) bool {
-		if d.neg {
-			sign = 1
-		}
-		return want(sign)
-	})
-	negative := compareUnsigned(d, func(sign int) bool {
-		if !d.neg {
-			sign = 1
-		}
-		return want(-sign)
-	})
+	var positive, negative []State
+	if d.neg {
+		positive = unsignedIf(want(1))
+		negative = compareUnsigned(d, func(sign int) bool { return want(-sign) })
+	} else {
+		positive = compareUnsigned(d, want)
+		negative = unsignedIf(want(-1))
+	}
 	return signed(m, positive, negative)
 }
+
+// unsignedIf is all unsigned numbers or none.
+func unsignedIf(all bool) []State {
+	if !all {
+		return noText.States
+	}
+	return unsignedNumbers().States
+}
+
+var unsignedNumbers = sync.OnceValue(func() *DFA { return compileLexeme(`(?:` + plainPattern + `)(?:\.\d+)?`) })
 
 // signed joins unsigned numbers and ones behind a minus, of which it leaves the
 // zeros out.
@@ -68,7 +74,8 @@ var positiveNumbers = sync.OnceValue(func() *DFA { return compileLexeme(positive
 // of x - |d|. Which number of equally many digits is greater shows at the first
 // digit that differs; until the last digit of d, x may still turn out shorter.
 func compareUnsigned(d decimal, want func(sign int) bool) []State {
-	c := comparer{digits: d.int, frac: d.frac, want: want, ids: map[compareState]int32{}}
+	c := comparer{digits: d.int, frac: d.frac, want: want}
+	c.ids = make([]int32, (int(phaseFrac)+1)*c.reads()*3)
 	c.id(compareState{phase: phaseStart})
 	for i := 0; i < len(c.keys); i++ {
 		c.expand(int32(i))
@@ -96,20 +103,22 @@ type compareState struct {
 type comparer struct {
 	digits, frac string
 	want         func(sign int) bool
-	ids          map[compareState]int32
+	ids          []int32 // 1 more than the state of each compareState, 0 for none yet
 	keys         []compareState
 	states       []State
 }
 
+// reads is how many values read can have.
+func (c *comparer) reads() int { return max(len(c.digits), len(c.frac)) + 2 }
+
 func (c *comparer) id(key compareState) int32 {
-	id, ok := c.ids[key]
-	if !ok {
-		id = int32(len(c.keys))
-		c.ids[key] = id
+	at := (int(key.phase)*c.reads()+key.read)*3 + key.sign + 1
+	if c.ids[at] == 0 {
 		c.keys = append(c.keys, key)
 		c.states = append(c.states, State{})
+		c.ids[at] = int32(len(c.keys))
 	}
-	return id
+	return c.ids[at] - 1
 }
 
 func (c *comparer) expand(i int32) {
