@@ -165,6 +165,9 @@ func (b *builder) any(states []int32) int32 {
 }
 
 func (b *builder) alt(parts grammar.Alt, k int32) int32 {
+	if c, ok := b.p.asClass(parts); ok {
+		return b.class(c, k)
+	}
 	var jumps []int32
 	for _, p := range parts {
 		if !isEmptyText(p) {
@@ -178,6 +181,9 @@ func (b *builder) alt(parts grammar.Alt, k int32) int32 {
 // characters become rules that the register counts.
 func (b *builder) repeat(r grammar.Repeat, k int32) int32 {
 	least, most := r.Min, r.Max
+	if c, ok := b.p.asClass(r.Body); ok {
+		r.Body = c
+	}
 	if b.isNullable(r.Body) {
 		least = 0 // rounds may be empty
 	}

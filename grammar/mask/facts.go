@@ -1,19 +1,27 @@
 package mask
 
-import "github.com/b3os/b3infer/grammar"
+import (
+	"cmp"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/b3os/b3infer/grammar"
+)
 
 // ruleFacts is what the way a rule is built depends on, once it is known.
 type ruleFacts struct {
 	known, inline, open bool
+	weight              int
 }
 
 // fact looks a rule of the grammar up. While a rule's facts are being worked out
-// it counts as neither.
+// it counts as neither, and as heavy.
 func (p *program) fact(r grammar.Ref) ruleFacts {
 	if !p.facts[r].known {
-		p.facts[r].known = true
+		p.facts[r] = ruleFacts{known: true, weight: maxInlineWeight + 1}
 		body := p.grammar.Rules[r].Body
-		p.facts[r].inline = weight(body) <= maxInlineWeight
+		p.facts[r].weight = p.weight(body)
+		p.facts[r].inline = p.facts[r].weight <= maxInlineWeight
 		p.facts[r].open = p.endsOpen(body)
 	}
 	return p.facts[r]
@@ -28,7 +36,7 @@ const (
 )
 
 // weight is about how many states a node takes. What calls rules is too heavy.
-func weight(n grammar.Node) int {
+func (p *program) weight(n grammar.Node) int {
 	const heavy = maxInlineWeight + 1
 	switch n := n.(type) {
 	case grammar.Literal:
@@ -36,13 +44,15 @@ func weight(n grammar.Node) int {
 	case grammar.Class, grammar.Token:
 		return 1
 	case grammar.Seq:
-		return weightOf(n)
+		return p.weightOf(n)
 	case grammar.Alt:
-		return weightOf(n)
+		return p.weightOf(n)
 	case grammar.Repeat:
 		if n.Min <= 1 && (n.Max == grammar.Unbounded || n.Max == 1) {
-			return 1 + weight(n.Body)
+			return 1 + p.weight(n.Body)
 		}
+	case grammar.Ref:
+		return p.fact(n).weight
 	case *grammar.DFA:
 		if isSmall(n) {
 			return len(n.States)
@@ -51,10 +61,10 @@ func weight(n grammar.Node) int {
 	return heavy
 }
 
-func weightOf(parts []grammar.Node) int {
+func (p *program) weightOf(parts []grammar.Node) int {
 	sum := 0
-	for _, p := range parts {
-		sum = min(sum+weight(p), maxInlineWeight+1)
+	for _, part := range parts {
+		sum = min(sum+p.weight(part), maxInlineWeight+1)
 	}
 	return sum
 }
@@ -112,6 +122,46 @@ func isCharacter(n grammar.Node) bool {
 		return isSmall(n)
 	}
 	return false
+}
+
+// asClass is a node as a class of characters, if it is one.
+func (p *program) asClass(n grammar.Node) (grammar.Class, bool) {
+	switch n := n.(type) {
+	case grammar.Class:
+		return n, true
+	case grammar.Literal:
+		r, size := utf8.DecodeRuneInString(string(n))
+		return grammar.Class{{Lo: r, Hi: r}}, size > 0 && size == len(n)
+	case grammar.Ref:
+		if p.fact(n).inline {
+			return p.asClass(p.grammar.Rules[n].Body)
+		}
+	case grammar.Alt:
+		var all grammar.Class
+		for _, part := range n {
+			c, ok := p.asClass(part)
+			if !ok {
+				return nil, false
+			}
+			all = append(all, c...)
+		}
+		return union(all), len(all) > 0
+	}
+	return nil, false
+}
+
+// union sorts ranges and joins those that meet, in place.
+func union(ranges grammar.Class) grammar.Class {
+	slices.SortFunc(ranges, func(a, b grammar.Range) int { return cmp.Compare(a.Lo, b.Lo) })
+	out := ranges[:0]
+	for _, r := range ranges {
+		if n := len(out); n > 0 && r.Lo <= out[n-1].Hi+1 {
+			out[n-1].Hi = max(out[n-1].Hi, r.Hi)
+		} else {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // manyLetters is from how many letters on a place counts as open.
