@@ -244,6 +244,20 @@ func (d *DFA) longest() int {
 // shortest is the length of the shortest accepted text, or -1 for none.
 func (d *DFA) shortest() int { return int(distances(d.States)[0]) }
 
+// only is the text of a trimmed DFA that accepts no other.
+func (d *DFA) only() (string, bool) {
+	var text []rune
+	for s := d.States[0]; ; s = d.States[s.Edges[0].To] {
+		switch {
+		case s.Accept:
+			return string(text), len(s.Edges) == 0
+		case len(s.Edges) != 1 || s.Edges[0].Lo != s.Edges[0].Hi:
+			return "", false
+		}
+		text = append(text, s.Edges[0].Lo)
+	}
+}
+
 // texts lists the accepted texts, or reports false when there are more than
 // limit.
 func (d *DFA) texts(limit int) ([]string, bool) {

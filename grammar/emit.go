@@ -174,8 +174,8 @@ func (e *emitter) quoted(d *DFA) (Node, error) {
 
 // lexeme is the node of a language: a literal if it has one text.
 func lexeme(d *DFA) Node {
-	if texts, ok := d.texts(1); ok && len(texts) == 1 {
-		return Literal(texts[0])
+	if text, ok := d.only(); ok {
+		return Literal(text)
 	}
 	return d
 }

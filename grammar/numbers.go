@@ -27,34 +27,29 @@ func comparison(m *meter, d decimal, want func(sign int) bool) (*DFA, error) {
 	if err := m.spend(100 + 20*(len(d.int)+len(d.frac))); err != nil {
 		return nil, err
 	}
-	var positive, negative []State
-	if d.neg {
-		positive = unsignedIf(want(1))
-		negative = compareUnsigned(d, func(sign int) bool { return want(-sign) })
-	} else {
-		positive = compareUnsigned(d, want)
-		negative = unsignedIf(want(-1))
+	if !d.neg {
+		negative := noText
+		if want(-1) {
+			negative = positiveNumbers()
+		}
+		return signed(m, compareUnsigned(d, want), negative)
 	}
-	return signed(m, positive, negative)
-}
-
-// unsignedIf is all unsigned numbers or none.
-func unsignedIf(all bool) []State {
-	if !all {
-		return noText.States
+	positive := noText
+	if want(1) {
+		positive = unsignedNumbers()
 	}
-	return unsignedNumbers().States
-}
-
-var unsignedNumbers = sync.OnceValue(func() *DFA { return compileLexeme(`(?:` + plainPattern + `)(?:\.\d+)?`) })
-
-// signed joins unsigned numbers and ones behind a minus, of which it leaves the
-// zeros out.
-func signed(m *meter, positive, negative []State) (*DFA, error) {
+	negative := compareUnsigned(d, func(sign int) bool { return want(-sign) })
 	nonzero, err := combine(m, &DFA{trimStates(negative)}, positiveNumbers(), opAnd, len(negative)*4)
 	if err != nil {
 		return nil, err
 	}
+	return signed(m, positive.States, nonzero)
+}
+
+var unsignedNumbers = sync.OnceValue(func() *DFA { return compileLexeme(`(?:` + plainPattern + `)(?:\.\d+)?`) })
+
+// signed joins unsigned numbers and, behind a minus, ones that are not zero.
+func signed(m *meter, positive []State, nonzero *DFA) (*DFA, error) {
 	states := append([]State{}, positive...)
 	base := int32(len(states))
 	for _, s := range nonzero.States {
