@@ -10,14 +10,17 @@ func (c *compiler) schemaShape(t *term) (*shape, error) {
 	s := t.schema
 	b := &shaper{c: c, t: t, s: s, acc: c.full()}
 	if s.res.draft <= draft7 && s.get("$ref") != nil { // old drafts ignore what stands beside it
-		err := b.apply("$ref", b.ref)
+		err := b.apply("$ref", func(*value) error { return b.ref() })
 		return b.acc, err
 	}
-	for _, step := range b.steps() {
-		if step.keyword != "" && s.get(step.keyword) == nil {
+	for _, step := range steps {
+		keyword := step
+		if step[0] == '(' {
+			keyword = ""
+		} else if s.get(keyword) == nil {
 			continue
 		}
-		if err := b.apply(step.keyword, step.do); err != nil {
+		if err := b.apply(keyword, func(v *value) error { return b.step(step, v) }); err != nil {
 			return nil, err
 		}
 	}
@@ -32,23 +35,57 @@ type shaper struct {
 	acc *shape
 }
 
-// A step narrows a shape by a keyword. Without a keyword it is always done.
-type step struct {
-	keyword string
-	do      func(*value) error
+// steps are the keywords in the order in which they narrow a shape. A name in
+// brackets stands for several, and for what holds without them. Keywords that
+// are not here are annotations, or read by those that are.
+var steps = []string{
+	"type", "(numbers)", "(strings)", "(array)", "(object)", "enum", "const",
+	"$ref", "$dynamicRef", "$recursiveRef", "allOf", "dependentSchemas", "dependencies",
+	"not", "if", "oneOf", "anyOf", "unevaluatedItems", "unevaluatedProperties",
 }
 
-// steps are all steps in the order in which they are done. Keywords that are not
-// here are annotations, or read by those that are.
-func (b *shaper) steps() []step {
-	return []step{
-		{"type", b.types}, {"", b.numbers}, {"", b.strings}, {"", b.array}, {"", b.object},
-		{"enum", b.enum}, {"const", b.constant},
-		{"$ref", b.ref}, {"$dynamicRef", b.dynamicRef}, {"$recursiveRef", b.recursiveRef},
-		{"allOf", b.allOf}, {"dependentSchemas", b.dependentSchemas}, {"dependencies", b.dependencies},
-		{"not", b.not}, {"if", b.condition}, {"oneOf", b.oneOf}, {"anyOf", b.anyOf},
-		{"unevaluatedItems", b.unevaluatedItems}, {"unevaluatedProperties", b.unevaluatedProperties},
+func (b *shaper) step(name string, v *value) error {
+	switch name {
+	case "type":
+		return b.types(v)
+	case "(numbers)":
+		return b.numbers()
+	case "(strings)":
+		return b.strings()
+	case "(array)":
+		return b.array()
+	case "(object)":
+		return b.object()
+	case "enum":
+		return b.enum(v)
+	case "const":
+		return b.constant(v)
+	case "$ref":
+		return b.ref()
+	case "$dynamicRef":
+		return b.dynamicRef()
+	case "$recursiveRef":
+		return b.recursiveRef()
+	case "allOf":
+		return b.allOf(v)
+	case "dependentSchemas":
+		return b.dependentSchemas(v)
+	case "dependencies":
+		return b.dependencies(v)
+	case "not":
+		return b.not(v)
+	case "if":
+		return b.condition(v)
+	case "oneOf":
+		return b.oneOf(v)
+	case "anyOf":
+		return b.anyOf(v)
+	case "unevaluatedItems":
+		return b.unevaluatedItems(v)
+	case "unevaluatedProperties":
+		return b.unevaluatedProperties(v)
 	}
+	panic("grammar: no such step: " + name)
 }
 
 // apply does one step. A keyword that cannot be enforced leaves acc as it was
@@ -154,7 +191,7 @@ func (b *shaper) enum(v *value) error {
 
 func (b *shaper) constant(v *value) error { return b.narrow(b.c.valueShape([]*value{v})) }
 
-func (b *shaper) ref(*value) error {
+func (b *shaper) ref() error {
 	target, _, err := b.c.doc.resolve(b.s, "$ref")
 	if err != nil {
 		return err
@@ -162,7 +199,7 @@ func (b *shaper) ref(*value) error {
 	return b.narrowTo(b.c.schemaTerm(target, b.t.scope))
 }
 
-func (b *shaper) dynamicRef(*value) error {
+func (b *shaper) dynamicRef() error {
 	target, anchor, err := b.c.doc.resolve(b.s, "$dynamicRef")
 	if err != nil {
 		return err
@@ -173,7 +210,7 @@ func (b *shaper) dynamicRef(*value) error {
 	return b.narrowTo(b.c.schemaTerm(target, b.t.scope))
 }
 
-func (b *shaper) recursiveRef(*value) error {
+func (b *shaper) recursiveRef() error {
 	target, _, err := b.c.doc.resolve(b.s, "$recursiveRef")
 	if err != nil {
 		return err

@@ -1,6 +1,6 @@
 package grammar
 
-func (b *shaper) array(*value) error {
+func (b *shaper) array() error {
 	if !b.acc.has(kindArray) {
 		return nil
 	}

@@ -2,7 +2,7 @@ package grammar
 
 import "slices"
 
-func (b *shaper) object(*value) error {
+func (b *shaper) object() error {
 	if !b.acc.has(kindObject) {
 		return nil
 	}

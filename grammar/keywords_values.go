@@ -113,7 +113,7 @@ var numberBounds = []numberBound{
 	{"exclusiveMaximum", func(s int) bool { return s < 0 }, "", nil},
 }
 
-func (b *shaper) numbers(*value) error {
+func (b *shaper) numbers() error {
 	for _, bound := range numberBounds {
 		if err := b.apply(bound.keyword, func(v *value) error { return b.bound(bound, v) }); err != nil {
 			return err
@@ -184,7 +184,7 @@ func (b *shaper) narrowNumbers(set *DFA, err error) error {
 	return err
 }
 
-func (b *shaper) strings(*value) error {
+func (b *shaper) strings() error {
 	if !b.acc.has(kindString) {
 		return nil
 	}
