@@ -22,7 +22,8 @@ var integers = sync.OnceValue(func() *DFA {
 	return compileLexeme(`(?:` + plainPattern + `|-[1-9]\d*)(?:\.0+)?`)
 })
 
-// comparison is the numbers x for which want holds of the sign of x - d.
+// comparison is the numbers x for which want holds of the sign of x - d. The
+// automaton need not be minimal: it is there to be combined with others.
 func comparison(m *meter, d decimal, want func(sign int) bool) (*DFA, error) {
 	if err := m.spend(100 + 20*(len(d.int)+len(d.frac))); err != nil {
 		return nil, err
@@ -32,7 +33,7 @@ func comparison(m *meter, d decimal, want func(sign int) bool) (*DFA, error) {
 		if want(-1) {
 			negative = positiveNumbers()
 		}
-		return signed(m, compareUnsigned(d, want), negative)
+		return signed(compareUnsigned(d, want), negative), nil
 	}
 	positive := noText
 	if want(1) {
@@ -43,14 +44,14 @@ func comparison(m *meter, d decimal, want func(sign int) bool) (*DFA, error) {
 	if err != nil {
 		return nil, err
 	}
-	return signed(m, positive.States, nonzero)
+	return signed(positive.States, nonzero), nil
 }
 
 var unsignedNumbers = sync.OnceValue(func() *DFA { return compileLexeme(`(?:` + plainPattern + `)(?:\.\d+)?`) })
 
 // signed joins unsigned numbers and, behind a minus, ones that are not zero.
-func signed(m *meter, positive []State, nonzero *DFA) (*DFA, error) {
-	states := append([]State{}, positive...)
+func signed(positive []State, nonzero *DFA) *DFA {
+	states := append(make([]State, 0, len(positive)+len(nonzero.States)), positive...)
 	base := int32(len(states))
 	for _, s := range nonzero.States {
 		edges := make([]Edge, len(s.Edges))
@@ -60,7 +61,7 @@ func signed(m *meter, positive []State, nonzero *DFA) (*DFA, error) {
 		states = append(states, State{s.Accept, edges})
 	}
 	states[0].Edges = append([]Edge{{'-', '-', base}}, states[0].Edges...)
-	return finishDFA(m, states, len(states))
+	return knownDFA(trimStates(states))
 }
 
 var positiveNumbers = sync.OnceValue(func() *DFA { return compileLexeme(positivePattern) })
