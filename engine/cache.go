@@ -7,9 +7,9 @@ import (
 	"github.com/b3os/b3infer/llama"
 )
 
-// A cache keeps the books of a context's cells and sequence ids. A cell is
-// held by a running sequence or by an idle one: the cells of a request that has
-// ended, kept for a follow-up that starts with the same tokens.
+// A cache keeps the books of a context's cells and sequence ids. Cells are held
+// by running sequences and by idle ones, those of requests that have ended, kept for
+// what starts with the same tokens. Sequences with a common start hold it together.
 type cache struct {
 	ctx    llama.Context
 	limits llama.Limits
@@ -17,19 +17,20 @@ type cache struct {
 	// nor with sliding windows, which have forgotten what a cut would bring back.
 	cuttable bool
 
-	free      []llama.SeqID
-	idle      []*idle // least recently used first
-	used      int     // cells held, idle ones included
-	idleCells int
+	free  []llama.SeqID
+	idle  []*idle // least recently used first
+	used  int     // cells held, idle ones included
+	count uint64  // of heldBy
 	// reuse estimates how likely an idle sequence is continued.
 	reuse float64
 }
 
-// idle is the cells of an ended request.
+// idle is what an ended request left.
 type idle struct {
 	id     llama.SeqID
-	tokens []llama.Token // one per cell
+	tokens []llama.Token
 	pos    []llama.Pos
+	shared *stretch
 	rent   float64 // seconds that each cell has cost the running sequences so far
 }
 
@@ -42,44 +43,82 @@ func newCache(ctx llama.Context, swa bool) *cache {
 	return c
 }
 
-// begin gives a sequence an id, and the cells of the idle sequence that it
-// continues, if there is one worth taking over. An id is always to be had: no more
-// sequences run than there are ids, and idle ones give theirs up.
-func (c *cache) begin(s *sequence) {
-	if from, n := c.match(s.tokens); from != nil {
-		c.resume(s, from, n)
-		return
+// minShared is the least number of tokens that are worth sharing.
+const minShared = 8
+
+// A source is what a new sequence can have the first n of its tokens from.
+type source struct {
+	n      int
+	id     llama.SeqID
+	pos    []llama.Pos
+	shared **stretch
+	idle   *idle // nil: a running sequence
+}
+
+// begin gives a sequence an id, and the longest start of its tokens that another
+// one holds. An idle sequence that it continues is taken over. An id is always to be
+// had: no more sequences run than there are ids, and idle ones give theirs up.
+func (c *cache) begin(s *sequence, running []*sequence) {
+	from := c.fromIdle(s.tokens)
+	if other := c.fromRunning(s.tokens, running); other.n > from.n {
+		from = other
 	}
-	if len(c.free) == 0 {
+	whole := from.idle != nil && from.n == len(from.idle.tokens)
+	if !whole && len(c.free) == 0 && from.idle != c.idle[0] {
 		c.evict(c.idle[0])
+	}
+	if whole || len(c.free) == 0 {
+		c.resume(s, from.idle, from.n)
+		return
 	}
 	s.id = c.free[len(c.free)-1]
 	c.free = c.free[:len(c.free)-1]
-	s.computed = 0
+	s.computed = from.n
+	if from.n > 0 {
+		if err := c.ctx.SeqCopy(from.id, s.id, -1, from.pos[from.n]); err != nil {
+			panic(fmt.Sprintf("engine: copy sequence %d up to %d: %v", from.id, from.pos[from.n], err))
+		}
+		s.shared = lend(from.shared, from.n)
+	}
 }
 
-// match finds the idle sequence with the most tokens in common. Taking it over
-// costs the tokens that are not, so at least half must be.
-func (c *cache) match(tokens []llama.Token) (*idle, int) {
-	var best *idle
-	most := 0
+// fromIdle finds the idle sequence with the most tokens in common. What cannot be
+// cut must be continued whole.
+func (c *cache) fromIdle(tokens []llama.Token) source {
+	var best source
 	for _, e := range c.idle {
 		// The last token is computed in any case, since its logits are wanted.
 		n := commonPrefix(e.tokens, tokens[:len(tokens)-1])
-		if n <= most || 2*n < len(e.tokens) || n < len(e.tokens) && !c.cuttable {
-			continue
+		whole := n == len(e.tokens)
+		if n > best.n && (whole || c.cuttable && n >= minShared) {
+			best = source{n: n, id: e.id, pos: e.pos, shared: &e.shared, idle: e}
 		}
-		best, most = e, n
 	}
-	return best, most
+	return best
 }
 
+// fromRunning does so among running sequences.
+func (c *cache) fromRunning(tokens []llama.Token, running []*sequence) source {
+	var best source
+	if !c.cuttable {
+		return best
+	}
+	for _, r := range running {
+		n := commonPrefix(r.tokens[:r.computed], tokens[:len(tokens)-1])
+		if n > best.n && n >= minShared {
+			best = source{n: n, id: r.id, pos: r.pos, shared: &r.shared}
+		}
+	}
+	return best
+}
+
+// resume lets a sequence take over an idle one's first n tokens.
 func (c *cache) resume(s *sequence, from *idle, n int) {
 	if n < len(from.tokens) {
 		c.cut(from, n)
 	}
 	c.forget(from)
-	s.id, s.computed = from.id, n
+	s.id, s.computed, s.shared = from.id, n, from.shared
 	c.reuse += (1 - c.reuse) * reuseWeight
 }
 
@@ -94,10 +133,11 @@ func (c *cache) end(s *sequence) {
 	if s.computed == 0 {
 		c.free = append(c.free, s.id)
 	} else {
-		c.idle = append(c.idle, &idle{id: s.id, tokens: s.tokens[:s.computed:s.computed], pos: s.pos[:s.computed:s.computed]})
-		c.idleCells += s.computed
+		c.idle = append(c.idle, &idle{
+			id: s.id, tokens: s.tokens[:s.computed:s.computed], pos: s.pos[:s.computed:s.computed], shared: s.shared,
+		})
 	}
-	s.id, s.computed = noSeq, 0
+	s.id, s.computed, s.shared = noSeq, 0, nil
 }
 
 // drop gives up a sequence's cells, also those that a failed batch left.
@@ -107,8 +147,13 @@ func (c *cache) drop(s *sequence) {
 	}
 	c.remove(s.id, -1)
 	c.free = append(c.free, s.id)
-	c.used -= s.computed
-	s.id, s.computed = noSeq, 0
+	c.give(s.computed, s.shared)
+	s.id, s.computed, s.shared = noSeq, 0, nil
+}
+
+// give books that a sequence of n tokens holds nothing any more.
+func (c *cache) give(n int, shared *stretch) {
+	c.used -= n - shared.end() + shared.give()
 }
 
 // grow books the rows of a finished batch.
@@ -159,23 +204,40 @@ func (c *cache) evict(e *idle) {
 	c.remove(e.id, -1)
 	c.forget(e)
 	c.free = append(c.free, e.id)
-	c.used -= len(e.tokens)
+	c.give(len(e.tokens), e.shared)
 	c.reuse -= c.reuse * reuseWeight
 }
 
 // cut shortens an idle sequence to n tokens.
 func (c *cache) cut(e *idle, n int) {
 	c.remove(e.id, e.pos[n])
-	c.used -= len(e.tokens) - n
-	c.idleCells -= len(e.tokens) - n
-	e.tokens, e.pos = e.tokens[:n], e.pos[:n]
+	kept := e.shared
+	if n < kept.end() {
+		kept = kept.at(n)
+		c.give(len(e.tokens), e.shared)
+	} else {
+		c.used -= len(e.tokens) - n
+	}
+	e.tokens, e.pos, e.shared = e.tokens[:n], e.pos[:n], kept
 }
 
 // forget takes a sequence off the idle list; its cells stay.
 func (c *cache) forget(e *idle) {
 	i := slices.Index(c.idle, e)
 	c.idle = slices.Delete(c.idle, i, i+1)
-	c.idleCells -= len(e.tokens)
+}
+
+// heldBy counts the cells that sequences hold.
+func (c *cache) heldBy(running []*sequence) (cells int) {
+	c.count++
+	for _, s := range running {
+		cells += s.computed - s.shared.end()
+		for x := s.shared; x != nil && x.counted != c.count; x = x.parent {
+			x.counted = c.count
+			cells += x.to - x.from
+		}
+	}
+	return cells
 }
 
 func (c *cache) remove(id llama.SeqID, from llama.Pos) {
@@ -186,14 +248,14 @@ func (c *cache) remove(id llama.SeqID, from llama.Pos) {
 
 // check verifies the books against the sequences that run.
 func (c *cache) check(running []*sequence) error {
-	held, idleCells := 0, 0
-	seen := make(map[llama.SeqID]bool)
-	hold := func(id llama.SeqID, n int, pos []llama.Pos) error {
-		if seen[id] {
+	held := 0
+	ids := make(map[llama.SeqID]bool)
+	holders := make(map[*stretch]int)
+	hold := func(id llama.SeqID, n int, pos []llama.Pos, shared *stretch) error {
+		if ids[id] {
 			return fmt.Errorf("sequence id %d is held twice", id)
 		}
-		seen[id] = true
-		held += n
+		ids[id] = true
 		want := llama.Pos(-1)
 		if n > 0 {
 			want = pos[n-1]
@@ -201,10 +263,23 @@ func (c *cache) check(running []*sequence) error {
 		if _, last := c.ctx.SeqRange(id); last != want {
 			return fmt.Errorf("sequence id %d ends at %d, want %d", id, last, want)
 		}
+		if shared.end() > n {
+			return fmt.Errorf("sequence id %d holds %d tokens and shares %d", id, n, shared.end())
+		}
+		held += n - shared.end()
+		for x := shared; x != nil; x = x.parent {
+			if holders[x]++; holders[x] > 1 {
+				break
+			}
+			held += x.to - x.from
+			if x.from >= x.to || x.from != x.parent.end() {
+				return fmt.Errorf("a stretch [%d, %d) behind %d", x.from, x.to, x.parent.end())
+			}
+		}
 		return nil
 	}
 	for _, s := range running {
-		if err := hold(s.id, s.computed, s.pos); err != nil {
+		if err := hold(s.id, s.computed, s.pos, s.shared); err != nil {
 			return err
 		}
 		if s.computed >= len(s.tokens) {
@@ -212,21 +287,25 @@ func (c *cache) check(running []*sequence) error {
 		}
 	}
 	for _, e := range c.idle {
-		idleCells += len(e.tokens)
-		if err := hold(e.id, len(e.tokens), e.pos); err != nil {
+		if err := hold(e.id, len(e.tokens), e.pos, e.shared); err != nil {
 			return err
 		}
 	}
 	for _, id := range c.free {
-		if err := hold(id, 0, nil); err != nil {
+		if err := hold(id, 0, nil, nil); err != nil {
 			return err
 		}
 	}
-	if held != c.used || idleCells != c.idleCells {
-		return fmt.Errorf("%d cells are held (%d idle), the books say %d (%d)", held, idleCells, c.used, c.idleCells)
+	for x, n := range holders {
+		if x.holders != n {
+			return fmt.Errorf("a stretch [%d, %d) has %d holders, the books say %d", x.from, x.to, n, x.holders)
+		}
 	}
-	if len(seen) != c.limits.Sequences {
-		return fmt.Errorf("%d sequence ids are known, want %d", len(seen), c.limits.Sequences)
+	if held != c.used {
+		return fmt.Errorf("%d cells are held, the books say %d", held, c.used)
+	}
+	if len(ids) != c.limits.Sequences {
+		return fmt.Errorf("%d sequence ids are known, want %d", len(ids), c.limits.Sequences)
 	}
 	return nil
 }

@@ -69,12 +69,12 @@ func newMetrics(r prometheus.Registerer) *metrics {
 }
 
 // state sets the gauges.
-func (m *metrics) state(running, waiting int, c *cache) {
+func (m *metrics) state(running, waiting int, c *cache, held int) {
 	m.running.Set(float64(running))
 	m.waiting.Set(float64(waiting))
 	m.cells.Set(float64(c.limits.Cells))
 	m.cellsUsed.Set(float64(c.used))
-	m.cellsIdle.Set(float64(c.idleCells))
+	m.cellsIdle.Set(float64(c.used - held))
 }
 
 // admitted counts a sequence that runs for the first time.

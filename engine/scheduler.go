@@ -142,7 +142,7 @@ func (s *scheduler) report(now time.Time) {
 	s.pulse.waiting.Store(int64(len(s.waiting)))
 	s.pulse.beat.Store(now.UnixNano())
 	s.pulse.busy.Store(len(s.running)+len(s.waiting) > 0)
-	s.metrics.state(len(s.running), len(s.waiting), s.cache)
+	s.metrics.state(len(s.running), len(s.waiting), s.cache, s.cache.heldBy(s.running))
 }
 
 // intake takes the inbox in: new sequences, those that were left, the end. stop
@@ -196,7 +196,7 @@ func (s *scheduler) admit(now time.Time) {
 			return
 		}
 		s.waiting = slices.Delete(s.waiting, 0, 1)
-		s.cache.begin(seq)
+		s.cache.begin(seq, s.running)
 		s.cache.room(seq.pending()) // all at once, so that its tokens lie in the order of cells
 		s.running = append(s.running, seq)
 		seq.prefillFrom = s.steps
@@ -215,12 +215,13 @@ func (s *scheduler) fits(seq *sequence) bool {
 	if len(s.running) == 0 {
 		return true
 	}
-	need := len(seq.tokens) + len(s.running) + 1
+	need := s.cache.heldBy(s.running) + len(s.running) + 1
+	need += len(seq.tokens) - s.cache.fromRunning(seq.tokens, s.running).n
 	if seq.preempted > 0 {
 		need += min(seq.maxTokens-seq.answered(), max(64, len(seq.tokens)/8))
 	}
 	for _, r := range s.running {
-		need += len(r.tokens)
+		need += r.pending()
 	}
 	return need <= s.limits.Cells
 }

@@ -166,23 +166,59 @@ func TestFollowUpReusesCells(t *testing.T) {
 	}
 }
 
-func TestUnlikeTurnKeepsIdleCells(t *testing.T) {
+func TestSharesACommonStart(t *testing.T) {
 	b := newBench(t, llamatest.Options{MeanAnswer: -1}, Params{})
 	first := b.request(b.text(5, 100), 10)
 	b.finish(100)
 	b.want(first)
-	// A third in common: not worth the other two.
-	other := b.request(append(first.prompt[:30:30], b.text(6, 20)...), 5)
+	fork := func(n, seed int) *client {
+		return b.request(append(first.prompt[:n:n], b.text(seed, 20)...), 5)
+	}
+	others := []*client{fork(30, 6), fork(60, 7), fork(45, 8), fork(minShared-1, 9)}
+	b.step()
+	// Of an idle sequence, and, now that those run, of running ones.
+	for range first.prompt {
+		b.step()
+		if others[1].seq.computed > 70 {
+			break
+		}
+	}
+	twin := b.request(others[1].prompt, 5)
 	b.finish(100)
-	b.want(other)
-	if other.seq.cached != 0 {
-		t.Errorf("%d tokens taken over", other.seq.cached)
+	for i, c := range append(others, twin) {
+		b.want(c)
+		if want := []int{30, 60, 45, 0, 79}[i]; c.seq.cached != want {
+			t.Errorf("request %d has %d tokens from the cache, want %d", i, c.seq.cached, want)
+		}
 	}
 	again := b.request(first.prompt, 10)
 	b.finish(100)
 	b.want(again)
 	if again.seq.cached != 99 {
 		t.Errorf("%d tokens came from the cache, want 99", again.seq.cached)
+	}
+}
+
+// Sequences that share most of their tokens run together where copies would not fit.
+func TestSharedCellsCountOnce(t *testing.T) {
+	b := newBench(t, llamatest.Options{MeanAnswer: -1}, Params{Cells: 256, Parallel: 4})
+	first := b.request(b.text(5, 180), 1)
+	b.finish(100)
+	b.want(first)
+	var all []*client
+	for seed := range 4 {
+		all = append(all, b.request(append(first.prompt[:170:170], b.text(seed, 5)...), 5))
+	}
+	b.step()
+	if len(b.s.running) != 4 {
+		t.Errorf("%d of 4 run together", len(b.s.running))
+	}
+	b.finish(100)
+	for _, c := range all {
+		b.want(c)
+		if c.seq.cached != 170 || c.seq.preempted != 0 {
+			t.Errorf("%d tokens came from the cache, want 170; %d preemptions", c.seq.cached, c.seq.preempted)
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ type sequence struct {
 	promptLen int
 	computed  int
 	id        llama.SeqID
+	shared    *stretch // what of tokens[:computed] other sequences may hold too
 
 	maxTokens int // most tokens of the answer
 	sampling  llama.Sampling
