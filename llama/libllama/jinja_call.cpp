@@ -97,6 +97,9 @@ value member(const value & self, const std::string & name) {
     if (self->is_undefined() || self->is_none()) {
         return undefined();
     }
+    if (const auto * loop = dynamic_cast<const loop_state *>(self.get())) {
+        return loop->get(name);
+    }
     const bool object = is_val<jinja::value_object>(self);
     if ((has_methods(self) || is_val<jinja::value_array>(self)) && is_method(self, name)) {
         const auto & functions = self->get_builtins();
@@ -104,8 +107,11 @@ value member(const value & self, const std::string & name) {
             return mk_val<jinja::value_func>(name, it->second, self);
         }
     }
+    if (!object) {
+        return undefined();
+    }
     value none = undefined();
-    return object ? self->at(name, none) : none;
+    return self->at(name, none);
 }
 
 //

@@ -76,6 +76,26 @@ value new_tuple(std::vector<value> items) {
     return mk_val<tuple>(std::move(items));
 }
 
+value loop_state::get(const std::string & name) const {
+    const size_t n = items.size();
+    if (name == "first" || name == "last") {
+        return mk_val<jinja::value_bool>(name == "first" ? turn == 0 : turn + 1 == n);
+    }
+    if (name == "previtem" || name == "nextitem") {
+        const size_t i = name == "previtem" ? turn - 1 : turn + 1;  // wraps in the first turn
+        return i < n ? items[i] : mk_val<jinja::value_undefined>(name);
+    }
+    const std::pair<const char *, size_t> numbers[] = {
+        {"index", turn + 1}, {"index0", turn}, {"revindex", n - turn}, {"revindex0", n - turn - 1}, {"length", n},
+    };
+    for (const auto & [known, number] : numbers) {
+        if (name == known) {
+            return mk_val<jinja::value_int>(int64_t(number));
+        }
+    }
+    return mk_val<jinja::value_undefined>(name);
+}
+
 value adopted(value v) {
     if (v.use_count() > 1) {
         return v;

@@ -34,6 +34,15 @@ struct dict : jinja::value_object_t {
 value new_list(std::vector<value> items);
 value new_tuple(std::vector<value> items);
 
+// A loop_state is the variable loop.
+struct loop_state : jinja::value_object_t {
+    std::vector<value> items;
+    size_t             turn = 0;
+    explicit loop_state(std::vector<value> && items) : items(std::move(items)) { has_builtins = false; }
+    bool  as_bool() const override { return true; }
+    value get(const std::string & name) const;  // undefined if there is no such member
+};
+
 // adopted is v, or ours in its place if it is a list or object of the engine's that
 // nothing else refers to.
 value adopted(value v);

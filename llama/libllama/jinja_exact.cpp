@@ -123,7 +123,9 @@ bool rewriter::literal(statement_ptr & s) {
 }
 
 void rewriter::expression(statement_ptr & s) {
-    if (auto * n = jinja::cast_stmt<jinja::identifier>(s)) {
+    if (auto * n = jinja::cast_stmt<jinja::string_literal>(s)) {
+        put<string_node>(s, n);
+    } else if (auto * n = jinja::cast_stmt<jinja::identifier>(s)) {
         loops += n->val == "loop";
         put<name_node>(s, n);
     } else if (auto * n = jinja::cast_stmt<jinja::member_expression>(s)) {

@@ -72,24 +72,22 @@ static value slice_value(const jinja::slice_expression & e, context & ctx, const
 
 // item is self[key].
 static value item(const value & self, const value & key) {
-    value none = undefined();
     if (self->is_undefined() || key->is_undefined()) {
-        return none;
+        return undefined();
     }
-    if (is_val<jinja::value_object>(self) && key->is_immutable() && key->is_hashable()) {
-        const value v = self->at(key, none);
-        if (!v->is_undefined() || self->has_key(key)) {
-            return v;
+    if (const auto * object = jinja::cast_val<jinja::value_object>(self); object && key->is_immutable() && key->is_hashable()) {
+        if (const auto it = object->unordered.find(key); it != object->unordered.end()) {
+            return it->second;
         }
     }
     if (is_val<jinja::value_int>(key) && (is_val<jinja::value_array>(self) || is_val<jinja::value_string>(self))) {
         const int64_t n = size_of(self), at = key->as_int() < 0 ? key->as_int() + n : key->as_int();
         if (at < 0 || at >= n) {
-            return none;
+            return undefined();
         }
         return is_val<jinja::value_array>(self) ? self->as_array()[at] : new_text(slice(self->val_str, at, at + 1, 1));
     }
-    return is_val<jinja::value_string>(key) ? member(self, flat(key->val_str)) : none;
+    return is_val<jinja::value_string>(key) ? member(self, flat(key->val_str)) : undefined();
 }
 
 // named is self.name.

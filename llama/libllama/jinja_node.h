@@ -19,7 +19,20 @@ struct emitter {
     virtual void emit(context & ctx, text & out) const = 0;
 };
 
-void  emit_all(const statements & body, context & ctx, text & out);
+// A printer emits statements one after the other. What each is, is found out once.
+class printer {
+    struct piece {
+        const emitter *          node;
+        const jinja::statement * text;   // the template's own
+        const jinja::statement * other;  // returns what it prints
+    };
+    std::vector<piece> pieces;
+
+  public:
+    explicit printer(const statements & body);
+    void emit(context & ctx, text & out) const;
+};
+
 value emitted(const emitter & e, context & ctx);  // as a string
 
 using names = std::vector<std::string>;
@@ -42,9 +55,10 @@ class scope {
 // and its children.
 struct root_node : jinja::statement, emitter {
     statements body;
-    explicit root_node(statements && body) : body(std::move(body)) { pos = 0; }
+    printer    all;
+    explicit root_node(statements && body) : body(std::move(body)), all(this->body) { pos = 0; }
     value execute_impl(context & ctx) const override;
-    void  emit(context & ctx, text & out) const override { emit_all(body, ctx, out); }
+    void  emit(context & ctx, text & out) const override { all.emit(ctx, out); }
 };
 
 struct print_node : jinja::statement, emitter {
@@ -55,6 +69,7 @@ struct print_node : jinja::statement, emitter {
 };
 
 struct if_node : jinja::if_statement, emitter {
+    printer then, otherwise;
     explicit if_node(jinja::if_statement && n);
     value execute_impl(context & ctx) const override { return emitted(*this, ctx); }
     void  emit(context & ctx, text & out) const override;
@@ -64,6 +79,7 @@ struct for_node : jinja::for_statement, emitter {
     names loop_names;  // the loop's variables
     names assigned;    // names that the body sets: fresh in each turn
     bool  uses_loop;   // the body has the name loop
+    printer turn, otherwise;
     for_node(jinja::for_statement && n, bool uses_loop);
     value execute_impl(context & ctx) const override { return emitted(*this, ctx); }
     void  emit(context & ctx, text & out) const override;
@@ -74,7 +90,8 @@ struct for_node : jinja::for_statement, emitter {
 };
 
 struct macro_node : jinja::macro_statement {
-    names local;  // parameters, and names that the body sets
+    names   local;  // parameters, and names that the body sets
+    printer all;
     explicit macro_node(jinja::macro_statement && n);
     value execute_impl(context & ctx) const override;
 
@@ -83,13 +100,21 @@ struct macro_node : jinja::macro_statement {
 };
 
 struct filter_node : jinja::filter_statement, emitter {
-    names assigned;
+    names   assigned;
+    printer all;
     explicit filter_node(jinja::filter_statement && n);
     value execute_impl(context & ctx) const override { return emitted(*this, ctx); }
     void  emit(context & ctx, text & out) const override;
 };
 
-// Expressions, in jinja_expression.cpp. The literals' containers are ours.
+// Expressions, in jinja_expression.cpp.
+struct string_node : jinja::string_literal {
+    value text;  // strings do not change
+    explicit string_node(jinja::string_literal && n) : jinja::string_literal(n.val), text(new_text(b3::text(val))) { pos = n.pos; }
+    value execute_impl(context &) const override { return text; }
+};
+
+// The containers of these literals are ours.
 struct list_node : jinja::array_literal {
     explicit list_node(jinja::array_literal && n) : jinja::array_literal(std::move(n)) {}
     value execute_impl(context & ctx) const override { return adopted(jinja::array_literal::execute_impl(ctx)); }

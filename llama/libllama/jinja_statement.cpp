@@ -10,13 +10,21 @@ run::run(size_t size) : size(size), outer(current_run) { current_run = this; }
 run::~run() { current_run = outer; }
 run & run::current() { return *current_run; }
 
-void emit_all(const statements & body, context & ctx, text & out) {
+printer::printer(const statements & body) {
     for (const auto & s : body) {
-        if (const auto * e = dynamic_cast<const emitter *>(s.get())) {
-            e->emit(ctx, out);
-        } else if (const auto * literal = dynamic_cast<const jinja::string_literal *>(s.get())) {
-            add(out, literal->val);
-        } else if (const value v = s->execute(ctx); is_val<jinja::value_string>(v)) {
+        const auto * node = dynamic_cast<const emitter *>(s.get());
+        const auto * literal = jinja::is_stmt<jinja::string_literal>(s) ? s.get() : nullptr;
+        pieces.push_back({node, literal, s.get()});
+    }
+}
+
+void printer::emit(context & ctx, text & out) const {
+    for (const auto & p : pieces) {
+        if (p.node != nullptr) {
+            p.node->emit(ctx, out);
+        } else if (p.text != nullptr) {
+            add(out, static_cast<const jinja::string_literal *>(p.text)->val);
+        } else if (const value v = p.other->execute(ctx); is_val<jinja::value_string>(v)) {
             append(out, v->val_str);  // {% call %}
         }
     }
@@ -64,6 +72,16 @@ static void own(context & ctx, const char * name) {
     }
 }
 
+// own_role does so with the role of a message, which is one of a few words.
+static void own_role(jinja::value_object_t & message) {
+    for (auto & [key, v] : message.val_obj) {
+        if (key->val_str.str() == "role") {
+            v = new_text(text(flat(to_text(v))));
+            message.unordered[key] = v;
+        }
+    }
+}
+
 // prepare_all makes the conversation as our nodes want it.
 static void prepare_all(context & ctx, value & messages, value & tools) {
     prepare(messages, run::current().number);
@@ -71,8 +89,7 @@ static void prepare_all(context & ctx, value & messages, value & tools) {
     if (is_val<jinja::value_array>(messages)) {
         for (auto & m : messages->val_arr) {
             if (is_val<jinja::value_object>(m)) {
-                value none = undefined();
-                m->insert(new_text(text("role")), new_text(text(flat(to_text(m->at("role", none))))));
+                own_role(static_cast<jinja::value_object_t &>(*m));
             }
         }
     }
@@ -85,11 +102,11 @@ value root_node::execute_impl(context & ctx) const {
     run &        r = run::current();
     const budget limits(r.size);
     value        messages = ctx.get_val("messages"), tools = ctx.get_val("tools");
-    prepare_all(ctx, messages, tools);
-    const bool generation = ctx.get_val("add_generation_prompt")->as_bool();
+    const bool   generation = ctx.get_val("add_generation_prompt")->as_bool();
     if (r.rendered && r.generation == generation && equal(r.messages, messages) && equal(r.tools, tools)) {
         return new_text(r.first);
     }
+    prepare_all(ctx, messages, tools);
     const value result = emitted(*this, ctx);
     if (!r.rendered) {
         r.first = result->val_str;
@@ -102,12 +119,12 @@ value root_node::execute_impl(context & ctx) const {
 }
 
 if_node::if_node(jinja::if_statement && n)
-    : jinja::if_statement(std::move(n.test), std::move(n.body), std::move(n.alternate)) {
+    : jinja::if_statement(std::move(n.test), std::move(n.body), std::move(n.alternate)), then(body), otherwise(alternate) {
     pos = n.pos;
 }
 
 void if_node::emit(context & ctx, text & out) const {
-    emit_all(test->execute(ctx)->as_bool() ? body : alternate, ctx, out);
+    (test->execute(ctx)->as_bool() ? then : otherwise).emit(ctx, out);
 }
 
 //
@@ -158,7 +175,10 @@ static void assigned_in(const statements & body, names & out) {
 //
 
 for_node::for_node(jinja::for_statement && n, bool uses_loop)
-    : jinja::for_statement(std::move(n.loopvar), std::move(n.iterable), std::move(n.body), std::move(n.default_block)), uses_loop(uses_loop) {
+    : jinja::for_statement(std::move(n.loopvar), std::move(n.iterable), std::move(n.body), std::move(n.default_block)),
+      uses_loop(uses_loop),
+      turn(body),
+      otherwise(default_block) {
     pos = n.pos;
     add_names(loopvar, loop_names);
     if (uses_loop) {
@@ -205,44 +225,25 @@ std::vector<value> for_node::selected(context & ctx) const {
     return kept;
 }
 
-// loop_value is the variable loop in a turn.
-static value loop_value(const std::vector<value> & items, size_t i) {
-    auto       loop = mk_val<jinja::value_object>();
-    const auto number = [](size_t n) { return mk_val<jinja::value_int>(int64_t(n)); };
-    const auto flag = [](bool b) { return mk_val<jinja::value_bool>(b); };
-    const auto neighbour = [&](bool there, size_t k) { return there ? items[k] : undefined(); };
-    loop->has_builtins = false;
-    loop->insert("index", number(i + 1));
-    loop->insert("index0", number(i));
-    loop->insert("revindex", number(items.size() - i));
-    loop->insert("revindex0", number(items.size() - i - 1));
-    loop->insert("first", flag(i == 0));
-    loop->insert("last", flag(i + 1 == items.size()));
-    loop->insert("length", number(items.size()));
-    loop->insert("previtem", neighbour(i > 0, i - 1));
-    loop->insert("nextitem", neighbour(i + 1 < items.size(), i + 1));
-    return loop;
-}
-
 void for_node::emit(context & ctx, text & out) const {
     const scope variables(ctx, loop_names);
-    const auto  items = selected(ctx);
-    for (size_t i = 0; i < items.size(); i++) {
+    const auto  loop = mk_val<loop_state>(selected(ctx));
+    if (uses_loop) {
+        ctx.set_val("loop", loop);
+    }
+    for (; loop->turn < loop->items.size(); loop->turn++) {
         step();
-        const scope turn(ctx, assigned);
-        if (uses_loop) {
-            ctx.set_val("loop", loop_value(items, i));
-        }
-        bind(ctx, items[i]);
+        const scope fresh(ctx, assigned);
+        bind(ctx, loop->items[loop->turn]);
         try {
-            emit_all(body, ctx, out);
+            turn.emit(ctx, out);
         } catch (const jinja::continue_statement::signal &) {
         } catch (const jinja::break_statement::signal &) {
             break;
         }
     }
-    if (items.empty()) {
-        emit_all(default_block, ctx, out);
+    if (loop->items.empty()) {
+        otherwise.emit(ctx, out);
     }
 }
 
@@ -251,7 +252,7 @@ void for_node::emit(context & ctx, text & out) const {
 //
 
 macro_node::macro_node(jinja::macro_statement && n)
-    : jinja::macro_statement(std::move(n.name), std::move(n.args), std::move(n.body)) {
+    : jinja::macro_statement(std::move(n.name), std::move(n.args), std::move(n.body)), all(body) {
     pos = n.pos;
     for (const auto & parameter : args) {
         const auto * with_default = jinja::cast_stmt<jinja::keyword_argument_expression>(parameter);
@@ -288,21 +289,21 @@ value macro_node::call(const jinja::func_args & given) const {
         ctx.set_val(local[place], v);
     }
     text out;
-    emit_all(body, ctx, out);
+    all.emit(ctx, out);
     return new_text(std::move(out));
 }
 
 filter_node::filter_node(jinja::filter_statement && n)
-    : jinja::filter_statement(std::move(n.filter), std::move(n.body)) {
+    : jinja::filter_statement(std::move(n.filter), std::move(n.body)), all(body) {
     pos = n.pos;
     assigned_in(body, assigned);
 }
 
 void filter_node::emit(context & ctx, text & out) const {
     const scope variables(ctx, assigned);
-    text        all;
-    emit_all(body, ctx, all);
-    append(out, to_text(run_filter(filter, ctx, new_text(std::move(all)))));
+    text        printed;
+    all.emit(ctx, printed);
+    append(out, to_text(run_filter(filter, ctx, new_text(std::move(printed)))));
 }
 
 }  // namespace b3
