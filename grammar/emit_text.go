@@ -1,6 +1,9 @@
 package grammar
 
-import "slices"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // text spells strings. Bounds on the length are counted where the language
 // allows it, or become states where these are few. Elsewhere the spelling is
@@ -312,12 +315,15 @@ func (e *emitter) char(set runeSet) (Node, error) {
 	case slices.Equal(set, anyRune):
 		return AnyChar(), nil
 	}
-	key := Class(set).String()
-	if d := e.chars[key]; d != nil {
+	var key []byte
+	for _, r := range set {
+		key = binary.AppendUvarint(binary.AppendUvarint(key, uint64(r.Lo)), uint64(r.Hi))
+	}
+	if d := e.chars[string(key)]; d != nil {
 		return d, nil
 	}
 	one := &DFA{States: []State{{Edges: edgesTo(set, 1)}, {Accept: true}}}
 	d, err := spellChar(e.c.meter, one)
-	e.chars[key] = d
+	e.chars[string(key)] = d
 	return d, err
 }

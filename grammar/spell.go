@@ -135,7 +135,7 @@ func spellStrings(m *meter, d *DFA, limit int) (*DFA, error) {
 // spellQuoted rewrites an automaton over contents into one over spellings. The
 // result is as good as minimal if d is.
 func spellQuoted(m *meter, d *DFA) ([]State, error) {
-	s := speller{in: d, suffixes: map[string]int32{}, uniform: map[uniformEscapes]int32{}}
+	s := speller{in: d, suffixes: map[string]int32{}, uniform: map[uniformEscapes]int32{}, insides: map[uint64][]State{}}
 	s.out = make([]State, len(d.States)+2)
 	s.out[0].Edges = []Edge{{'"', '"', 1}}
 	s.out[len(d.States)+1].Accept = true
@@ -155,6 +155,7 @@ type speller struct {
 	out      []State
 	suffixes map[string]int32         // the states inside of escapes, by what they lead to
 	uniform  map[uniformEscapes]int32 // of these, where all escapes lead to one state
+	insides  map[uint64][]State       // how those look, by the set of escapes
 	edges    edgeList
 	arena    edgeArena
 }
@@ -216,15 +217,10 @@ func (s *speller) escapes(targets *[escapable]int32) int32 {
 		return 0
 	}
 	id, ok := s.uniform[u]
-	switch {
-	case ok:
-		return id
-	case u.set == allEscapes:
-		id = s.anyEscape(u.to)
-	default:
-		id = s.suffix(escapeEnds(targets))
+	if !ok {
+		id = s.sameEscapes(u)
+		s.uniform[u] = id
 	}
-	s.uniform[u] = id
 	return id
 }
 
@@ -238,13 +234,18 @@ func escapeEnds(targets *[escapable]int32) []escapeEnd {
 	return ends
 }
 
-// anyEscape is the state from which every escape leads to one target.
-func (s *speller) anyEscape(target int32) int32 {
+// sameEscapes is the state from which each escape of a set leads to one target.
+func (s *speller) sameEscapes(u uniformEscapes) int32 {
+	insides := s.insides[u.set]
+	if insides == nil {
+		insides = insidesOf(u.set)
+		s.insides[u.set] = insides
+	}
 	base := int32(len(s.out))
-	for _, state := range escapeStates() {
-		edges := slices.Clone(state.Edges)
+	for _, state := range insides {
+		edges := s.arena.keep(state.Edges)
 		for i, e := range edges {
-			if edges[i].To = target; e.To >= 0 {
+			if edges[i].To = u.to; e.To >= 0 {
 				edges[i].To = base + e.To
 			}
 		}
@@ -253,16 +254,25 @@ func (s *speller) anyEscape(target int32) int32 {
 	return base
 }
 
-// escapeStates are the insides of all escapes. They end in state -1.
-var escapeStates = sync.OnceValue(func() []State {
-	s := speller{suffixes: map[string]int32{}}
-	var ends []escapeEnd
-	for _, r := range escapeOrder {
-		ends = append(ends, escapeEnd{escapes[r][1:], -1})
+// insidesOf is the insides of a set of escapes. They end in state -1.
+func insidesOf(set uint64) []State {
+	if set == allEscapes {
+		return allInsides()
 	}
-	s.suffix(ends)
+	return makeInsides(set)
+}
+
+var allInsides = sync.OnceValue(func() []State { return makeInsides(allEscapes) })
+
+func makeInsides(set uint64) []State {
+	s := speller{suffixes: map[string]int32{}}
+	var targets [escapable]int32
+	for k := range targets {
+		targets[k] = -int32(set >> k & 1)
+	}
+	s.suffix(escapeEnds(&targets))
 	return s.out
-})
+}
 
 // suffix is the state from which each of the ends leads to its target.
 func (s *speller) suffix(ends []escapeEnd) int32 {
