@@ -52,6 +52,10 @@ func newBench(t tb, o llamatest.Options, p Params) *bench {
 	return b
 }
 
+// keepIdle lets idle cells stay whatever they cost, which is measured and so differs
+// from run to run.
+func (b *bench) keepIdle() { b.s.cache.reuse = 1e9 }
+
 // client is a request of a test.
 type client struct {
 	prompt []llama.Token
@@ -153,6 +157,7 @@ func TestEndToken(t *testing.T) {
 func TestFollowUpReusesCells(t *testing.T) {
 	for _, hybrid := range []bool{false, true} {
 		b := newBench(t, llamatest.Options{Hybrid: hybrid, MeanAnswer: -1}, Params{})
+		b.keepIdle()
 		first := b.request(b.text(3, 100), 10)
 		b.finish(100)
 		b.want(first)
@@ -168,6 +173,7 @@ func TestFollowUpReusesCells(t *testing.T) {
 
 func TestSharesACommonStart(t *testing.T) {
 	b := newBench(t, llamatest.Options{MeanAnswer: -1}, Params{})
+	b.keepIdle()
 	first := b.request(b.text(5, 100), 10)
 	b.finish(100)
 	b.want(first)
@@ -202,6 +208,7 @@ func TestSharesACommonStart(t *testing.T) {
 // Sequences that share most of their tokens run together where copies would not fit.
 func TestSharedCellsCountOnce(t *testing.T) {
 	b := newBench(t, llamatest.Options{MeanAnswer: -1}, Params{Cells: 256, Parallel: 4})
+	b.keepIdle()
 	first := b.request(b.text(5, 180), 1)
 	b.finish(100)
 	b.want(first)
