@@ -38,8 +38,11 @@ const (
 	pathTail   = `(?:/` + pathChar + `*)*`
 	queryTail  = `(?:\?(?:` + pathChar + `|[/?])*)?(?:#(?:` + pathChar + `|[/?])*)?`
 	portFormat = `(?:\d{1,4}|[1-5]\d{4}|6(?:[0-4]\d{3}|5(?:[0-4]\d\d|5(?:[0-2]\d|3[0-5]))))`
-	authority  = `//` + hostnameFormat + `(?::` + portFormat + `)?` + pathTail
-	uriFormat  = `[A-Za-z][A-Za-z0-9+.-]*:(?:` + authority + `|/?` + pathChar + `+` + pathTail + `)` + queryTail
+	userInfo   = `(?:(?:[A-Za-z0-9._~!$&'()*+,;=:-]|%[0-9A-Fa-f]{2})+@)?`
+	// Registered names, without what some read as an error: signs in a row.
+	hostFormat = `[A-Za-z0-9_](?:[._~-]?[A-Za-z0-9_])*`
+	authority  = `//` + userInfo + hostFormat + `(?::` + portFormat + `)?` + pathTail
+	uriFormat  = `[A-Za-z][A-Za-z0-9+.-]*:(?:` + authority + `|//(?:/` + pathChar + `+)+|/?` + pathChar + `+` + pathTail + `)` + queryTail
 	// A relative reference whose first segment has no colon.
 	relativeFormat = `(?:` + authority + `|/(?:` + pathChar + `+` + pathTail + `)?|(?:[A-Za-z0-9._~!$&'()*+,;=@-]|%[0-9A-Fa-f]{2})+` + pathTail + `|)` + queryTail
 	referFormat    = uriFormat + `|` + relativeFormat

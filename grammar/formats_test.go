@@ -23,7 +23,7 @@ func TestFormats(t *testing.T) {
 		"ipv4":                  {[]string{"192.168.0.1", "0.0.0.0", "255.255.255.255"}, []string{"256.0.0.1", "1.2.3", "01.2.3.4", "1.2.3.4.5"}},
 		"ipv6":                  {[]string{"::1", "::", "12::42:abcd", "1:2:3:4:5:6:7:8", "::ffff:1.2.3.4", "1::8", "1:2:3:4:5:6:7::"}, []string{"12345::", "1:2:3", "::1::", ":::", "1:2:3:4:5:6:7:8:9", "::g"}},
 		"uuid":                  {[]string{"2EB8AA08-aa98-11ea-b4aa-73b441d16380"}, []string{"2eb8aa08aa9811eab4aa73b441d16380", "2eb8aa08-aa98-11ea-b4aa-73b441d1638"}},
-		"uri":                   {[]string{"http://foo.bar/?baz=qux#quux", "https://example.com:8080/a%20b", "http://127.0.0.1:65535", "mailto:a@b.c", "urn:oasis:names"}, []string{"http://a:65536", "//foo.bar", "/abc", "abc", "http://a b", ":// x"}},
+		"uri":                   {[]string{"http://foo.bar/?baz=qux#quux", "https://example.com:8080/a%20b", "http://127.0.0.1:65535", "file:///etc/hosts", "postgres://user:p%40ss@my_db:5432/x", "mailto:a@b.c", "urn:oasis:names"}, []string{"http://a:65536", "//foo.bar", "/abc", "abc", "http://a b", ":// x"}},
 		"iri":                   {[]string{"http://foo.bar/"}, []string{"/abc"}},
 		"uri-reference":         {[]string{"http://foo.bar/", "//foo.bar/x", "/abc", "abc", "#frag", "", "?q"}, []string{"\\\\WIN", "#a\\b"}},
 		"iri-reference":         {[]string{"/abc"}, []string{"\\\\WIN"}},

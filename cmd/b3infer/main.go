@@ -5,7 +5,8 @@
 // become parameters (options.go), the computer's memory is compared with what
 // the model takes before anything is loaded (machine.go, memory.go), and serve
 // ties the life of the HTTP server to that of the engine (serve.go). The other
-// commands show what the server would do with a request: template, tokenize.
+// commands show what the server would do with a request: template, tokenize,
+// grammar.
 package main
 
 import (
