@@ -56,11 +56,34 @@ func TestWild(t *testing.T) {
 			count := map[string]int{}
 			for _, c := range cases {
 				count[scoreCase(t, c, o)]++
+				count["walks"] += walkCase(t, c, o)
 			}
 			t.Log(count)
 		})
 	}
 }
+
+// walkCase counts texts of the grammar that another implementation finds valid:
+// all of them, where it knows the schema.
+func walkCase(t *testing.T, c suiteCase, o Options) int {
+	g, err := FromSchema(c.Schema, o)
+	if err != nil {
+		return 0
+	}
+	v, err := validator(c.Schema)
+	if err != nil {
+		return 0
+	}
+	w := newWalker(g, 1, 300)
+	for range walksOfCase {
+		if text := w.text(); !isValid(v, text) {
+			t.Errorf("%s admits %s under %.500s", c.ID, text, c.Schema)
+		}
+	}
+	return walksOfCase
+}
+
+const walksOfCase = 5
 
 // readCases reads the file that an environment variable names.
 func readCases(t *testing.T, env string) []suiteCase {
