@@ -13,10 +13,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files and baselines")
 
-// suiteEnv names a file with the tests of JSON-Schema-Test-Suite
-// (github.com/json-schema-org/JSON-Schema-Test-Suite, commit
-// 44401e0c046704b476ec9d2e2fccdaee618f259d), a schema a line:
-// {"id": …, "schema": …, "tests": [{"data": …, "valid": bool}]}.
+// suiteEnv names a file with the tests of JSON-Schema-Test-Suite, a schema a
+// line: {"id": …, "schema": …, "tests": [{"data": …, "valid": bool}]}.
+// scripts/grammar/suite makes it.
 const suiteEnv = "B3INFER_JSON_SCHEMA_SUITE"
 
 // wildEnv names a file of the same form with schemas of the wild.
