@@ -41,7 +41,7 @@ func combine(m *meter, a, b *DFA, op setOp, limit int) (*DFA, error) {
 	if op == opMinus && a.isAll() {
 		return complementDFA(m, b, limit)
 	}
-	p := product{a: a, b: b, op: op, ids: map[[2]int32]int32{}}
+	p := newProduct(a, b, op)
 	p.id(0, 0)
 	var arena edgeArena
 	var edges []Edge
@@ -117,24 +117,51 @@ func (d *DFA) at(state int32) ([]Edge, bool) {
 	return d.States[state].Edges, d.States[state].Accept
 }
 
+// A product numbers pairs of states in the order in which they are met.
 type product struct {
 	a, b   *DFA
 	op     setOp
-	ids    map[[2]int32]int32
 	pairs  [][2]int32
 	states []State
+	// The numbers of the pairs, in a table (one more, or 0) where that is small.
+	table  []int32
+	others map[[2]int32]int32
+}
+
+// maxTable is how many pairs have their place in a table.
+const maxTable = 1 << 12
+
+func newProduct(a, b *DFA, op setOp) product {
+	p := product{a: a, b: b, op: op}
+	if size := (len(a.States) + 1) * (len(b.States) + 1); size <= maxTable {
+		p.table = make([]int32, size)
+	} else {
+		p.others = map[[2]int32]int32{}
+	}
+	return p
 }
 
 func (p *product) id(x, y int32) int32 {
-	key := [2]int32{x, y}
-	id, ok := p.ids[key]
-	if !ok {
-		id = int32(len(p.pairs))
-		p.ids[key] = id
-		p.pairs = append(p.pairs, key)
-		p.states = append(p.states, State{})
+	if p.table == nil {
+		key := [2]int32{x, y}
+		id, ok := p.others[key]
+		if !ok {
+			id = p.add(x, y)
+			p.others[key] = id
+		}
+		return id
 	}
-	return id
+	cell := &p.table[int(x+1)*(len(p.b.States)+1)+int(y+1)]
+	if *cell == 0 {
+		*cell = p.add(x, y) + 1
+	}
+	return *cell - 1
+}
+
+func (p *product) add(x, y int32) int32 {
+	p.pairs = append(p.pairs, [2]int32{x, y})
+	p.states = append(p.states, State{})
+	return int32(len(p.states) - 1)
 }
 
 // overlay calls yield for every stretch of code points on which both lists of
