@@ -57,11 +57,12 @@ type Automaton struct {
 	mu      sync.Mutex // guards all below
 	program *program
 	store
-	moves   transitions
-	closure closure
-	recipes recipes
-	inners  []*inner // of configurations that have no frame but bottom
-	innerAt int      // bytes of inners
+	moves    transitions
+	closure  closure
+	memories memories
+	recipes  recipes
+	inners   []*inner // of configurations that have no frame but bottom
+	innerAt  int      // bytes of inners
 
 	first int32 // the configuration at the start of the text
 	epoch uint32
@@ -72,6 +73,7 @@ type Automaton struct {
 	fill    fill
 	locals  []item // scratch
 	scratch []int32
+	moved   []int32 // scratch
 }
 
 // New prepares a grammar. It fails only where the grammar's very start is too
@@ -94,6 +96,9 @@ func (a *Automaton) restart() {
 	a.store, a.moves, a.recipes, a.inners, a.innerAt = store{}, transitions{}, recipes{}, nil, 0
 	a.store.reset()
 	a.moves.reset()
+	if a.memories = (memories{}); a.program.remembers {
+		a.memories.reset()
+	}
 	a.epoch++
 	a.uses = 0
 	a.made, a.fault = 0, nil
@@ -130,7 +135,7 @@ func (a *Automaton) enter() error {
 
 // size is about how many bytes the automaton holds.
 func (a *Automaton) size() int {
-	return a.program.size() + a.store.bytes() + a.moves.bytes() + a.recipes.bytes() + a.innerAt
+	return a.program.size() + a.store.bytes() + a.moves.bytes() + a.recipes.bytes() + a.memories.bytes() + a.innerAt
 }
 
 // Bytes is about how much memory the automaton held beside its grammar when it

@@ -35,7 +35,7 @@ func (b *builder) add(d draft) int32 {
 func (p *program) build(id int32) {
 	r := p.rules[id]
 	b := &builder{p: p}
-	end := b.add(draft{flags: flagFinal})
+	end := b.add(draft{flags: flagFinal | endFlag(r.change)})
 	if r.key.tail != noTail {
 		end = b.add(draft{bytes: []byteEdge{{end, byte(r.key.tail), byte(r.key.tail)}}})
 	}
@@ -49,8 +49,17 @@ func (p *program) build(id int32) {
 		start = b.loop(n, end)
 	case grammar.Bag:
 		start = b.bag(n, end)
+	case grammar.Unique:
+		start = b.node(n.Body, end)
+	case grammar.Item:
+		start = b.node(n.Body, end)
 	}
 	b.mark()
+	if p.remembers && contains(r.node, p.memorize) {
+		for i := range b.drafts {
+			b.drafts[i].flags |= flagMemorizes
+		}
+	}
 	p.rules[id].start = b.finish(start)
 }
 
@@ -106,7 +115,7 @@ func (b *builder) some(n grammar.Node, k int32) int32 {
 		return b.ref(n, k)
 	case *grammar.DFA:
 		return b.lexeme(n, k)
-	case grammar.Bag:
+	case grammar.Bag, grammar.Unique, grammar.Item:
 		return b.call(b.ownKey(), n, 0, k)
 	case grammar.Token:
 		return b.token(n, k)

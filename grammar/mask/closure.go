@@ -5,7 +5,9 @@ package mask
 type closure struct {
 	todo  []item // to be followed
 	items []item // found, with edges of their own
-	ends  bool
+
+	ends   bool  // the rule at the bottom may end
+	memory int32 // with which it may, or mixed
 
 	seen  []item // places that were followed
 	table []int32
@@ -14,8 +16,9 @@ type closure struct {
 
 	called  []pendingCall // linked by entry
 	pending []pendingEntry
-	roots   []int32 // entries that were called by what was followed
-	order   []int32 // all entries, callees before callers
+	marked  []markedEntry // entries that were called with a memory
+	roots   []int32       // entries that were called by what was followed
+	order   []int32       // all entries, callees before callers
 	returns []item
 	forks   []startItem
 }
@@ -30,13 +33,18 @@ type pendingCall struct {
 type pendingEntry struct {
 	round   uint32 // of the closure that the rest is from
 	first   int32  // of its returns in called, or -1
+	marks   int32  // the first of those called with a memory in marked, or -1
 	visited bool
 }
+
+// A markedEntry is what it knows of an entry that is called with a memory.
+type markedEntry struct{ memory, first, next int32 }
 
 // start begins a new closure.
 func (c *closure) start() {
 	c.todo, c.items, c.seen, c.called = c.todo[:0], c.items[:0], c.seen[:0], c.called[:0]
-	c.roots, c.order, c.ends = c.roots[:0], c.order[:0], false
+	c.roots, c.order, c.marked = c.roots[:0], c.order[:0], c.marked[:0]
+	c.ends, c.memory = false, noMemory
 	c.round++
 	if c.round == 0 { // after four thousand million closures: forget the old stamps
 		clear(c.stamp)
@@ -119,14 +127,14 @@ func (a *Automaton) close() int32 {
 		return dead
 	}
 	c.items = sortItems(c.items)
-	return a.intern(c.items, c.ends)
+	return a.intern(c.items, c.ends, c.memory)
 }
 
 // follow takes one item as far as it goes without reading.
 func (a *Automaton) follow(it item) {
 	c, p := &a.closure, a.program
 	if it.state == noState {
-		c.ends = true
+		c.end(a.frames[it.frame].memory)
 		return
 	}
 	if p.states[it.state].kind != stateEdges {
@@ -151,7 +159,32 @@ func (a *Automaton) follow(it item) {
 		}
 	}
 	if p.states[it.state].flags&flagFinal != 0 {
-		c.todo = append(c.todo, a.of(a.frames[it.frame].returns)...)
+		a.leaveRule(it)
+	}
+}
+
+// end notes that the rule at the bottom may end.
+func (c *closure) end(memory int32) {
+	if c.ends && c.memory != memory {
+		memory = mixed
+	}
+	c.ends, c.memory = true, memory
+}
+
+// leaveRule goes on at the returns of an item whose rule ends.
+func (a *Automaton) leaveRule(it item) {
+	c := &a.closure
+	returns := a.of(a.frames[it.frame].returns)
+	if !a.program.remembers {
+		c.todo = append(c.todo, returns...)
+		return
+	}
+	memory := a.memories.leave(a.frames[it.frame].memory, a.program.states[it.state].flags.change())
+	if memory == lost {
+		return
+	}
+	for _, back := range returns {
+		c.todo = append(c.todo, item{back.register, back.state, a.framed(back.frame, memory)})
 	}
 }
 
@@ -164,7 +197,7 @@ func (c *closure) entry(id int32) (*pendingEntry, bool) {
 	if e.round == c.round {
 		return e, false
 	}
-	*e = pendingEntry{round: c.round, first: -1}
+	*e = pendingEntry{round: c.round, first: -1, marks: -1}
 	return e, true
 }
 
@@ -172,17 +205,33 @@ func (c *closure) entry(id int32) (*pendingEntry, bool) {
 // where nothing is left of the caller. It tells whether this is the first call.
 func (a *Automaton) call(call callEdge, register uint64, frame int32) bool {
 	c := &a.closure
-	e, first := c.entry(call.entry)
+	e, isNew := c.entry(call.entry)
+	first := &e.first
+	if memory := a.frames[frame].memory; memory != noMemory {
+		first = c.mark(e, memory)
+	}
 	if call.to != noState {
-		c.called = append(c.called, pendingCall{item{register, call.to, frame}, e.first})
-		e.first = int32(len(c.called) - 1)
-		return first
+		c.called = append(c.called, pendingCall{item{register, call.to, a.frames[frame].base}, *first})
+		*first = int32(len(c.called) - 1)
+		return isNew
 	}
 	for _, back := range a.of(a.frames[frame].returns) {
-		c.called = append(c.called, pendingCall{back, e.first})
-		e.first = int32(len(c.called) - 1)
+		c.called = append(c.called, pendingCall{back, *first})
+		*first = int32(len(c.called) - 1)
 	}
-	return first
+	return isNew
+}
+
+// mark is where the returns of an entry begin that is called with a memory.
+func (c *closure) mark(e *pendingEntry, memory int32) *int32 {
+	for i := e.marks; i >= 0; i = c.marked[i].next {
+		if m := &c.marked[i]; m.memory == memory {
+			return &m.first
+		}
+	}
+	c.marked = append(c.marked, markedEntry{memory, -1, e.marks})
+	e.marks = int32(len(c.marked) - 1)
+	return &c.marked[e.marks].first
 }
 
 // sort puts an entry into the order behind all that it begins with. No rule
@@ -201,16 +250,30 @@ func (a *Automaton) sort(entry int32) {
 	c.order = append(c.order, entry)
 }
 
-// begin makes the entry's frame, its items, and the calls that it begins with.
+// begin enters a rule, for each memory that it was called with.
 func (a *Automaton) begin(entry int32) {
+	c := &a.closure
+	if first := c.pending[entry].first; first >= 0 {
+		a.beginWith(entry, noMemory, first)
+	}
+	for i := c.pending[entry].marks; i >= 0; i = c.marked[i].next {
+		a.beginWith(entry, c.marked[i].memory, c.marked[i].first)
+	}
+}
+
+// beginWith makes the entry's frame, its items, and the calls that it begins with.
+func (a *Automaton) beginWith(entry, memory, first int32) {
 	c, p := &a.closure, a.program
 	c.returns = c.returns[:0]
-	for i := c.pending[entry].first; i >= 0; i = c.called[i].next {
+	for i := first; i >= 0; i = c.called[i].next {
 		c.returns = append(c.returns, c.called[i].back)
 	}
 	c.returns = sortItems(c.returns)
 	frame := a.frameOf(c.returns)
 	e := p.entries[entry]
+	if p.remembers {
+		frame = a.framed(frame, a.memories.enter(memory, p.rules[e.rule].change))
+	}
 	for _, it := range p.starts[e.starts.from:e.starts.to] {
 		c.items = append(c.items, item{it.register, it.state, frame})
 	}

@@ -24,20 +24,39 @@ var accepting = item{state: noState}
 // its identity.
 type config struct {
 	items   span
-	row     int32  // its row of transitions, or -1
-	recipe  int32  // of its mask, or -1
-	inner   int32  // the inner mask of its items, or -1
-	absorbs uint32 // it stays alive on so many plain characters, or on any number if unlimited
-	run     run    // the longest of an item
-	steps   uint8  // transitions that are in the table, not in a row
-	ends    bool   // the rule at the bottom may end here
-	tokens  bool   // some item is left by a token
+	row     int32   // its row of transitions, or -1
+	recipe  int32   // of its mask, or -1
+	inner   int32   // the inner mask of its items, or -1
+	absorbs uint32  // it stays alive on so many plain characters, or on any number if unlimited
+	run     run     // the longest of an item
+	steps   uint8   // transitions that are in the table, not in a row
+	memory  int32   // with which the rule at the bottom may end here, or mixed
+	vague   int32   // the configuration that its mask is worked out with, or unknown
+	ends    bool    // the rule at the bottom may end here
+	exact   bool    // some item remembers what was read
+	trails  bool    // what was read is the beginning of an item that was there before
+	between bool    // some item stands between the items of a Unique
+	begun   bool    // an item ended and another one began
+	viable  verdict // whether all that leads on repeats an item, for trails
+	tokens  bool    // some item is left by a token
 }
 
 // newConfig is a configuration of which nothing was worked out.
-func newConfig(items span, ends bool) config {
-	return config{items: items, row: -1, recipe: -1, inner: -1, ends: ends}
+func newConfig(items span, ends bool, memory int32) config {
+	return config{items: items, row: -1, recipe: -1, inner: -1, ends: ends, memory: memory}
 }
+
+// A verdict is yes, no, or not known yet.
+type verdict uint8
+
+const (
+	notKnown verdict = iota
+	yes
+	no
+)
+
+// mixed is the memory of a configuration that may end with one or another.
+const mixed = -2
 
 // The first numbers of configurations.
 const (
@@ -45,10 +64,14 @@ const (
 	dead    = 1 // the empty one
 )
 
-// A frame is the items to go on with when a rule has ended, one or more.
+// A frame is the items to go on with when a rule has ended, one or more, and what
+// the rule's items remember. The frames of returns are without memory: what
+// returns there brings its own.
 type frame struct {
 	returns span
 	config  int32 // the configuration of the returns, or unknown
+	base    int32 // the frame with these returns and without memory
+	memory  int32
 }
 
 // A store interns configurations and frames, in lists without pointers.
@@ -63,7 +86,7 @@ type store struct {
 // reset forgets everything.
 func (s *store) reset() {
 	s.items = s.items[:0]
-	s.configs = append(s.configs[:0], config{}, newConfig(span{}, false))
+	s.configs = append(s.configs[:0], config{}, newConfig(span{}, false, noMemory))
 	s.frames = s.frames[:0]
 	s.byItems.reset()
 	s.byBack.reset()
@@ -72,7 +95,7 @@ func (s *store) reset() {
 
 // bytes is how much memory the store holds.
 func (s *store) bytes() int {
-	return 16*cap(s.items) + 40*cap(s.configs) + 12*cap(s.frames) + 4*(len(s.byItems.slots)+len(s.byBack.slots))
+	return 16*cap(s.items) + 56*cap(s.configs) + 20*cap(s.frames) + 4*(len(s.byItems.slots)+len(s.byBack.slots))
 }
 
 func (s *store) of(sp span) []item { return s.items[sp.from:sp.to] }
@@ -97,30 +120,23 @@ func compareItems(a, b item) int {
 }
 
 // configOf is the number of the configuration of items, which are sorted.
-func (s *store) configOf(items []item, ends bool) int32 {
+func (s *store) configOf(items []item, ends bool, memory int32) int32 {
 	if len(items) == 0 && !ends {
 		return dead
 	}
-	hash := hashItems(items)
-	if ends {
-		hash ^= 0x9e3779b97f4a7c15
-	}
-	slot := s.byItems.find(hash, func(id int32) bool {
+	slot := s.byItems.find(hashConfig(items, ends, memory), func(id int32) bool {
 		c := &s.configs[id]
-		return c.ends == ends && slices.Equal(s.of(c.items), items)
+		return c.ends == ends && c.memory == memory && slices.Equal(s.of(c.items), items)
 	})
 	if *slot != 0 {
 		return *slot
 	}
 	id := int32(len(s.configs))
 	*slot = id
-	s.configs = append(s.configs, newConfig(s.put(items), ends))
+	s.configs = append(s.configs, newConfig(s.put(items), ends, memory))
 	s.byItems.grow(func(id int32) uint64 {
-		hash := hashItems(s.of(s.configs[id].items))
-		if s.configs[id].ends {
-			hash ^= 0x9e3779b97f4a7c15
-		}
-		return hash
+		c := &s.configs[id]
+		return hashConfig(s.of(c.items), c.ends, c.memory)
 	})
 	return id
 }
@@ -135,9 +151,17 @@ func (s *store) frameOf(returns []item) int32 {
 	}
 	id := int32(len(s.frames))
 	*slot = id + 1
-	s.frames = append(s.frames, frame{returns: s.put(returns)})
+	s.frames = append(s.frames, frame{returns: s.put(returns), base: id})
 	s.byBack.grow(func(id int32) uint64 { return hashItems(s.of(s.frames[id-1].returns)) })
 	return id
+}
+
+func hashConfig(items []item, ends bool, memory int32) uint64 {
+	hash := hashItems(items)
+	if ends {
+		hash = mix(hash ^ uint64(uint32(memory)))
+	}
+	return hash
 }
 
 func (s *store) put(items []item) span {

@@ -5,13 +5,14 @@ import "slices"
 // A fill works out the tokens that a configuration stays alive on, and how
 // others leave. Its lists are kept between uses.
 type fill struct {
-	mask  []uint64
-	other []uint64 // scratch, for a second mask
-	path  []int32  // configurations by the number of bytes read
-	rows  [][]int32
-	ends  []int32     // nodes of the trie where the rule may end
-	exits []exitToken // tokens that leave
-	diff  difference
+	mask   []uint64
+	other  []uint64 // scratch, for a second mask
+	path   []int32  // configurations by the number of bytes read
+	rows   [][]int32
+	ends   []int32     // nodes of the trie where the rule may end
+	memory int32       // with which it may; mixed if it depends
+	exits  []exitToken // tokens that leave
+	diff   difference
 }
 
 func (f *fill) init(v *Vocabulary) {
@@ -59,10 +60,12 @@ func (a *Automaton) fillInner(local int32) *inner {
 	f := &a.fill
 	a.walkAll(local)
 	f.exits = f.exits[:0]
-	if !f.leaveAt(a.vocab, f.ends) {
+	if f.memory == mixed || !f.leaveAt(a.vocab, f.ends) {
 		return &inner{partial: true}
 	}
-	return f.finish(a.vocab)
+	in := f.finish(a.vocab)
+	in.memory = max(f.memory, noMemory)
+	return in
 }
 
 // finish makes an inner mask of what was found.
@@ -76,7 +79,7 @@ func (f *fill) finish(v *Vocabulary) *inner {
 func (a *Automaton) walkAll(from int32) {
 	f := &a.fill
 	clear(f.mask)
-	f.ends = f.ends[:0]
+	f.ends, f.memory = f.ends[:0], unset
 	t := &a.vocab.trie
 	a.walk(from, 0, t.plain, 0)
 	absorbs := a.configs[from].absorbs
@@ -122,6 +125,7 @@ func (a *Automaton) walk(from, first, end int32, known uint32) {
 		if n.size > 1 {
 			if c.ends {
 				f.ends = append(f.ends, i)
+				f.end(c.memory)
 			}
 			f.path[n.depth], f.rows[n.depth] = to, nil
 			if n.size >= manyNodes {
@@ -130,6 +134,16 @@ func (a *Automaton) walk(from, first, end int32, known uint32) {
 		}
 		i++
 	}
+}
+
+// unset is the memory of a rule that did not end yet.
+const unset = -3
+
+func (f *fill) end(memory int32) {
+	if f.memory != unset && f.memory != memory {
+		memory = mixed
+	}
+	f.memory = memory
 }
 
 // along is next for a configuration whose row may be known.

@@ -65,6 +65,6 @@ func (b *builder) onlyEnds(id int32) bool {
 		return false
 	}
 	d := &b.drafts[id]
-	return d.flags&flagFinal != 0 && d.kind == stateEdges &&
+	return d.flags&flagFinal != 0 && d.flags.change() == changeNothing && d.kind == stateEdges &&
 		len(d.bytes)+len(d.calls)+len(d.tokens)+len(d.jumps) == 0
 }

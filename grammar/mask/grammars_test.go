@@ -43,6 +43,15 @@ var unitSchemas = map[string]string{
 	"any of":           `{"anyOf":[{"type":"object","properties":{"kind":{"const":"a"},"x":{"type":"integer"}},"required":["kind","x"]},{"type":"object","properties":{"kind":{"const":"b"},"y":{"type":"string"}},"required":["kind"]},{"type":"array","items":{"type":"string"}}]}`,
 	"pattern keys":     `{"type":"object","patternProperties":{"^a":{"type":"integer"},"b$":{"type":["integer","string"]}},"additionalProperties":false}`,
 	"unique":           `{"type":"array","items":{"enum":["a","b","ab",1,12]},"uniqueItems":true,"minItems":2}`,
+	"unique strings":   `{"type":"array","items":{"type":"string"},"uniqueItems":true}`,
+	"unique short":     `{"type":"array","items":{"type":"string","maxLength":2},"uniqueItems":true,"minItems":3}`,
+	"unique letters":   `{"type":"array","items":{"type":"string","pattern":"^(a|ab|abc|red|green)?[ab]?[ab]?[12]?$"},"uniqueItems":true}`,
+	"unique integers":  `{"type":"array","items":{"type":"integer","minimum":0,"maximum":120},"uniqueItems":true,"maxItems":20}`,
+	"unique numbers":   `{"type":"array","items":{"type":["number","string"]},"uniqueItems":true}`,
+	"unique objects":   `{"type":"array","items":{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string"}},"additionalProperties":false},"uniqueItems":true}`,
+	"unique or not":    `{"anyOf":[{"type":"array","items":{"type":"integer"},"uniqueItems":true},{"type":"array","items":{"type":["integer","boolean"]}}]}`,
+	"unique inside":    `{"type":"object","properties":{"a":{"type":"array","items":{"type":"integer"},"uniqueItems":true,"minItems":1},"b":{"type":"array","items":{"type":"string","maxLength":3},"uniqueItems":true}},"required":["a"]}`,
+	"unique prefix":    `{"type":"array","prefixItems":[{"type":"integer"},{"type":"string"}],"items":{"type":["integer","null"]},"uniqueItems":true}`,
 	"contains":         `{"type":"array","items":{"type":["integer","string"]},"contains":{"const":1},"minContains":2}`,
 	"max properties":   `{"type":"object","properties":{"a":{},"b":{}},"maxProperties":2}`,
 	"escapes":          `{"type":"string","pattern":"^[\\n\"\\\\a]*$"}`,
@@ -83,17 +92,34 @@ var unitNodes = map[string]grammar.Node{
 	"tagged": grammar.Seq{grammar.Token{Text: "<tool_call>"}, grammar.Repeat{Body: grammar.Seq{
 		grammar.Literal("<p>"), grammar.Repeat{Body: grammar.Class{{Lo: 0x20, Hi: 0x3b}, {Lo: 0x3d, Hi: 0xd7ff}, {Lo: 0xe000, Hi: 0x10ffff}}, Max: grammar.Unbounded}, grammar.Literal("</p>"),
 	}, Min: 1, Max: grammar.Unbounded}, grammar.Token{Text: "</tool_call>"}},
+	"unique unique": listOfItems(grammar.Item{Body: listOfItems(grammar.Item{Body: grammar.AnyInteger()})}),
+	"unique alone": grammar.Unique{Body: grammar.Seq{
+		grammar.Item{Body: grammar.Class{{Lo: 'a', Hi: 'd'}}},
+		grammar.Repeat{Body: grammar.Seq{grammar.Literal(", "), grammar.Item{Body: grammar.Seq{
+			grammar.Class{{Lo: 'a', Hi: 'd'}}, grammar.Repeat{Body: grammar.Literal("x"), Min: 0, Max: grammar.Unbounded},
+		}}}, Max: 30},
+	}},
+	"unique markers": grammar.Seq{grammar.Literal("["), grammar.Unique{Body: grammar.Repeat{Body: grammar.Item{Body: grammar.Seq{
+		grammar.Token{Text: "<tool_call>"}, grammar.Repeat{Body: grammar.Class{{Lo: 'a', Hi: 'c'}}, Max: grammar.Unbounded}, grammar.Token{Text: "</tool_call>"},
+	}}, Max: grammar.Unbounded}}, grammar.Literal("]")},
 	"shared rounds": grammar.Seq{
 		grammar.Repeat{Body: grammar.AnyChar(), Min: 2, Max: 3}, grammar.Literal(";"),
 		grammar.Repeat{Body: grammar.AnyChar(), Min: 0, Max: 4}, grammar.Literal(";"),
 	},
 }
 
+// listOfItems is a list in brackets, of items that differ.
+func listOfItems(item grammar.Item) grammar.Node {
+	return grammar.Seq{grammar.Literal("["), grammar.Unique{Body: grammar.Repeat{Body: grammar.Seq{
+		item, grammar.Repeat{Body: grammar.Seq{grammar.Literal(","), item}, Max: grammar.Unbounded},
+	}, Max: 1}}, grammar.Literal("]")}
+}
+
 // units are all grammars for the laws.
 func units(t testing.TB) []unit {
 	var out []unit
 	for name, schema := range unitSchemas {
-		g, err := grammar.FromSchema([]byte(schema), grammar.Options{Strict: true})
+		g, err := grammar.FromSchema([]byte(schema), grammar.Options{Strict: true, Unique: true})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -15,6 +15,7 @@ type inner struct {
 	missing []int32  // tokens of root that are not in it
 	dropped []int32  // places at which tokens leave root that do not leave here, sorted
 	exits   exits
+	memory  int32 // with which tokens leave, where the items have one
 	// partial says that there are too many exits to keep: the mask must be worked
 	// out for each frame.
 	partial bool

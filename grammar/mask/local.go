@@ -4,15 +4,45 @@ package mask
 // without their frame, whose counters go no further than a token can reach.
 
 // localOf is the configuration of items of one frame, as if that were bottom.
+// What does not depend on memory has none.
 func (a *Automaton) localOf(items []item) int32 {
+	frame := int32(bottom)
+	if a.program.remembers && a.memorizes(items) {
+		frame = a.framed(bottom, a.frames[items[0].frame].memory)
+	}
 	a.locals = a.locals[:0]
 	for _, it := range items {
 		it.register = a.program.within(it, uint32(a.vocab.longest))
-		it.frame = bottom
+		it.frame = frame
 		a.locals = append(a.locals, it)
 	}
 	a.locals = sortItems(a.locals)
-	return a.intern(a.locals, false)
+	return a.intern(a.locals, false, noMemory)
+}
+
+// memorizes tells whether what the items do depends on memory.
+func (a *Automaton) memorizes(items []item) bool {
+	for _, it := range items {
+		if a.program.states[it.state].flags&flagMemorizes != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// framed is a frame with another memory.
+func (a *Automaton) framed(id, memory int32) int32 {
+	base := a.frames[id].base
+	if memory == noMemory {
+		return base
+	}
+	to := a.memories.framed.get(base, memory)
+	if to == unknown {
+		to = int32(len(a.frames))
+		a.frames = append(a.frames, frame{returns: a.frames[base].returns, base: base, memory: memory})
+		a.memories.framed.put(base, memory, to)
+	}
+	return to
 }
 
 // within is the register of an item as far as a text of n bytes can tell: a
@@ -52,6 +82,9 @@ func (a *Automaton) alike(x, y int32, n uint32) bool {
 // baseOf is a configuration whose inner mask is likely to differ little from
 // that of a local one, or unknown.
 func (a *Automaton) baseOf(local int32) int32 {
+	if a.items[a.configs[local].items.from].frame != bottom {
+		return unknown
+	}
 	if base := a.uncounted(local); base != local {
 		return base
 	}
@@ -78,7 +111,7 @@ func (a *Automaton) uncounted(local int32) int32 {
 		a.locals = append(a.locals, it)
 	}
 	a.locals = sortItems(a.locals)
-	return a.intern(a.locals, false)
+	return a.intern(a.locals, false, noMemory)
 }
 
 // loopProbes are bytes of ordinary texts.

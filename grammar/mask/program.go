@@ -15,6 +15,7 @@ type program struct {
 	vocab    *Vocabulary
 	grammar  *grammar.Grammar
 	nullable []bool // of the grammar's rules
+	memorize []bool // of the grammar's rules: whether a Unique or an Item is in it
 	facts    []ruleFacts
 
 	states []state // and one more, where the lists end
@@ -33,6 +34,7 @@ type program struct {
 	begins  []startCall
 
 	stringRest int32 // the state inside a free JSON string
+	remembers  bool  // there is a Unique
 }
 
 // A state's edges are those from its offsets to the next state's.
@@ -55,15 +57,29 @@ const (
 	stateBagEnd              // an item is done: leave, or go on to the separator
 )
 
-type stateFlags uint8
+type stateFlags uint16
 
 const (
-	flagFinal     stateFlags = 1 << iota // the rule may end here
-	flagCounted                          // the register counts rounds
-	flagAbsorbs                          // stays alive on any text of plain characters
-	flagAbsorbsBy                        // the same, one round of the loop for each character
-	flagRunsBy                           // each byte of the run is one round of the loop
+	flagFinal      stateFlags = 1 << iota // the rule may end here
+	flagCounted                           // the register counts rounds
+	flagAbsorbs                           // stays alive on any text of plain characters
+	flagAbsorbsBy                         // the same, one round of the loop for each character
+	flagRunsBy                            // each byte of the run is one round of the loop
+	flagEndsUnique                        // what ends is a Unique
+	flagEndsItem                          // what ends is an Item
+	flagMemorizes                         // what the rule does depends on what was read before
 )
+
+// change is what leaving a rule at a state does to the memory.
+func (f stateFlags) change() memoryChange {
+	switch {
+	case f&flagEndsUnique != 0:
+		return changeUnique
+	case f&flagEndsItem != 0:
+		return changeItem
+	}
+	return changeNothing
+}
 
 // A byteEdge leads to a state on the bytes from lo to hi.
 type byteEdge struct {
@@ -99,9 +115,10 @@ type bag struct {
 
 // A rule is a part of the grammar with states of its own.
 type rule struct {
-	key   ruleKey
-	node  grammar.Node // what it spells, before the tail
-	start int32        // its first state, noState until it is built
+	key    ruleKey
+	node   grammar.Node // what it spells, before the tail
+	start  int32        // its first state, noState until it is built
+	change memoryChange // of entering it
 }
 
 // A ruleKey tells rules apart: by the node or what stands for it, and by the
@@ -198,7 +215,8 @@ func (p *program) size() int {
 // extended is a copy for a grammar: all states keep their numbers.
 func (p *program) extended(g *grammar.Grammar) *program {
 	n := *p
-	n.grammar, n.nullable = g, g.Nullable()
+	n.grammar, n.nullable, n.memorize = g, g.Nullable(), memorizing(g)
+	n.remembers = slices.Contains(n.memorize, true)
 	n.facts = make([]ruleFacts, len(g.Rules))
 	n.states, n.bytes = slices.Clone(p.states), slices.Clone(p.bytes)
 	n.calls, n.tokens, n.jumps = slices.Clone(p.calls), slices.Clone(p.tokens), slices.Clone(p.jumps)
@@ -234,7 +252,7 @@ func (p *program) rule(key ruleKey, n grammar.Node) int32 {
 	}
 	id := int32(len(p.rules))
 	p.ruleOf[key] = id
-	p.rules = append(p.rules, rule{key, n, noState})
+	p.rules = append(p.rules, rule{key, n, noState, changeOf(n)})
 	return id
 }
 

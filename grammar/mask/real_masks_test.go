@@ -41,7 +41,7 @@ func compareWalk(t *testing.T, name string, a, plain *Automaton, random *rand.Ra
 		}
 		for token := range int32(v.Len()) {
 			plain.made = 0
-			want := plain.accept(at, token) != dead || v.kinds[token] == End && plain.configs[at].ends
+			want := plain.acceptExactly(at, token) != dead || v.kinds[token] == End && plain.configs[at].ends
 			if got := hasBit(words, token); got != want {
 				t.Fatalf("%s after %s: token %d %q: got %v, want %v", name, spell(v, taken), token, v.piece(token), got, want)
 			}

@@ -7,6 +7,8 @@ import "slices"
 type recipe struct {
 	parts   span  // of recipes.parts
 	ids     span  // of recipes.ids
+	less    span  // of recipes.ids: tokens that are not in the mask after all
+	begun   span  // of recipes.ids: tokens that end an item and begin another one
 	whole   int32 // the number of a mask, or -1
 	allowed int32 // tokens in the mask
 }
@@ -21,7 +23,7 @@ type recipes struct {
 }
 
 func (r *recipes) bytes() int {
-	return 24*cap(r.list) + 4*(cap(r.parts)+cap(r.ids)) + (24+8*r.words)*len(r.whole)
+	return 40*cap(r.list) + 4*(cap(r.parts)+cap(r.ids)) + (24+8*r.words)*len(r.whole)
 }
 
 // maxCost is how long a mask may take to put together, in tokens that are set
@@ -34,7 +36,7 @@ const partCost = 700
 // recipeOf is the recipe of a configuration's mask.
 func (a *Automaton) recipeOf(id int32) *recipe {
 	if a.configs[id].recipe < 0 {
-		r := a.compose(id)
+		r := a.newRecipe(id)
 		if a.fault != nil {
 			return nil
 		}
@@ -62,6 +64,7 @@ func (a *Automaton) compose(id int32) recipe {
 	r, out := &a.recipes, recipe{whole: -1}
 	out.parts.from = int32(len(r.parts))
 	ids, cost, whole := a.scratch[:0], 0, false
+	begun := a.moved[:0]
 	a.eachGroup(id, func(items []item) {
 		if whole || a.fault != nil {
 			return
@@ -74,10 +77,23 @@ func (a *Automaton) compose(id int32) recipe {
 		}
 		r.parts = append(r.parts, a.configs[local].inner)
 		cost += partCost + in.cost()
+		if a.frames[a.items[a.configs[local].items.from].frame].memory != noMemory {
+			frame = a.framed(frame, in.memory)
+			in.copyTo(a.fill.other)
+			begun = a.appendBegun(begun, id, a.fill.other)
+		}
 		ids = a.leaveFrom(in, frame, ids)
 	})
 	out.parts.to = int32(len(r.parts))
 	ids = a.vocab.appendAliases(ids)
+	if a.program.remembers {
+		for _, t := range ids {
+			if a.begins(id, t) {
+				begun = append(begun, t)
+			}
+		}
+	}
+	a.moved = begun
 	ids = a.besideText(id, ids)
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
@@ -93,6 +109,11 @@ func (a *Automaton) compose(id int32) recipe {
 		a.mix(out.parts, f.mask)
 	}
 	setBits(f.mask, ids)
+	if whole && a.program.remembers {
+		begun = a.appendBegun(begun[:0], id, f.mask)
+		a.moved = begun
+	}
+	out.begun = r.put(begun)
 	a.addOthers(id, f.mask)
 	out.allowed = int32(count(f.mask))
 	hasOthers := a.hasOthers(id)
@@ -104,10 +125,14 @@ func (a *Automaton) compose(id int32) recipe {
 		r.whole = append(r.whole, slices.Clone(f.mask))
 		return out
 	}
-	out.ids.from = int32(len(r.ids))
-	r.ids = append(r.ids, ids...)
-	out.ids.to = int32(len(r.ids))
+	out.ids = r.put(ids)
 	return out
+}
+
+func (r *recipes) put(ids []int32) span {
+	from := int32(len(r.ids))
+	r.ids = append(r.ids, ids...)
+	return span{from, int32(len(r.ids))}
 }
 
 // leaveFrom appends the tokens that leave an inner mask for the returns of a
@@ -190,8 +215,11 @@ func (a *Automaton) mix(parts span, mask []uint64) {
 func (a *Automaton) make(r *recipe, mask []uint64) {
 	if r.whole >= 0 {
 		copy(mask, a.recipes.whole[r.whole])
-		return
+	} else {
+		a.mix(r.parts, mask)
+		setBits(mask, a.recipes.ids[r.ids.from:r.ids.to])
 	}
-	a.mix(r.parts, mask)
-	setBits(mask, a.recipes.ids[r.ids.from:r.ids.to])
+	for _, t := range a.recipes.ids[r.less.from:r.less.to] {
+		clearBit(mask, t)
+	}
 }

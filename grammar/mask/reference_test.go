@@ -3,6 +3,7 @@ package mask
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/b3os/b3infer/grammar"
@@ -19,10 +20,15 @@ type reference struct {
 	nodes []grammar.Node
 	known map[any]int // numbers of nodes that can be compared
 
-	places  [][]int
-	placeOf map[string]position
-	moves   map[move]position
-	null    []bool
+	threads  []thread
+	threadOf map[thread]int
+	scopes   []scope
+	scopeOf  map[scope]int
+	places   [][]int
+	placeOf  map[string]position
+	viable   map[position]bool
+	moves    map[move]position
+	null     []bool
 }
 
 // A position is the number of a set of todos, all that a text has led to. One of
@@ -44,12 +50,35 @@ type todo struct {
 	used       uint64 // Bag: items begun
 	char       string // the bytes of a character so far
 	inside     bool   // Bag: an item was matched
+	closes     bool   // Unique and Item: the body was matched
 	next       int    // the todo behind, or -1
+}
+
+// A thread is a todo and what is remembered for it: a scope for each Unique
+// around it, the innermost last.
+type thread struct {
+	todo  int
+	scope [maxScopes]int // numbers of scopes; 0 for none
+	// bounded says that what one token may read of items is bounded.
+	bounded bool
+}
+
+// maxScopes is how many Uniques may stand one in another.
+const maxScopes = 3
+
+// A scope is the items of a Unique so far and the present one.
+type scope struct {
+	items  string // sorted, a NUL behind each
+	text   string
+	inItem bool
+	ended  bool // an item ended in the present token
+	begun  int  // bytes of another item in the present token
 }
 
 func newReference(g *grammar.Grammar, v *Vocabulary) *reference {
 	r := &reference{
 		g: g, vocab: v, ids: map[todo]int{}, known: map[any]int{},
+		threadOf: map[thread]int{}, scopes: make([]scope, 1), scopeOf: map[scope]int{}, viable: map[position]bool{nowhere: false},
 		placeOf: map[string]position{}, moves: map[move]position{}, null: g.Nullable(),
 	}
 	r.place(nil)
@@ -71,7 +100,116 @@ func (r *reference) place(todos []int) position {
 }
 
 func (r *reference) start() position {
-	return r.expand([]int{r.push(grammar.Ref(0), -1)})
+	return r.expand([]int{r.thread(thread{todo: r.push(grammar.Ref(0), -1)})})
+}
+
+func (r *reference) thread(t thread) int {
+	id, ok := r.threadOf[t]
+	if !ok {
+		id = len(r.threads)
+		r.threadOf[t] = id
+		r.threads = append(r.threads, t)
+	}
+	return id
+}
+
+// depth is the number of scopes.
+func depth(scopes [maxScopes]int) int {
+	n := slices.Index(scopes[:], 0)
+	if n < 0 {
+		return maxScopes
+	}
+	return n
+}
+
+// with is scopes with the innermost one changed, or false if that is not allowed.
+func (r *reference) with(scopes [maxScopes]int, change func(*scope) bool) ([maxScopes]int, bool) {
+	n := depth(scopes)
+	if n == 0 {
+		return scopes, true
+	}
+	s := r.scopes[scopes[n-1]]
+	ok := change(&s)
+	scopes[n-1] = r.scope(s)
+	return scopes, ok
+}
+
+func (r *reference) scope(s scope) int {
+	id, ok := r.scopeOf[s]
+	if !ok {
+		id = len(r.scopes)
+		r.scopeOf[s] = id
+		r.scopes = append(r.scopes, s)
+	}
+	return id
+}
+
+// readScopes notes one more byte in all scopes.
+func (r *reference) readScopes(t thread, b byte) (thread, bool) {
+	scopes := &t.scope
+	for i, id := range scopes {
+		s := r.scopes[id]
+		if !s.inItem {
+			continue
+		}
+		s.text += string([]byte{b})
+		if s.ended {
+			s.begun++
+		}
+		if t.bounded && s.begun > maxBegun {
+			return t, false
+		}
+		scopes[i] = r.scope(s)
+	}
+	return t, true
+}
+
+// newToken is the position at the start of a token, whose reading is bounded or
+// not.
+func (r *reference) newToken(p position, bounded bool) position {
+	var out []int
+	for _, id := range r.places[p] {
+		if id >= 0 {
+			t := r.threads[id]
+			for i, id := range t.scope[:depth(t.scope)] {
+				s := r.scopes[id]
+				s.ended, s.begun = false, 0
+				t.scope[i] = r.scope(s)
+			}
+			t.bounded = bounded
+			id = r.thread(t)
+		}
+		out = append(out, id)
+	}
+	return r.place(out)
+}
+
+// isViable tells whether a position leads to a place that no item repeats.
+func (r *reference) isViable(p position) bool {
+	if known, ok := r.viable[p]; ok {
+		return known
+	}
+	free := false
+	for _, id := range r.places[p] {
+		free = free || id < 0 || !r.repeats(r.threads[id].scope)
+	}
+	for b := 0; b < 256 && !free; b++ {
+		free = r.isViable(r.read(p, byte(b)))
+	}
+	r.viable[p] = free
+	return free
+}
+
+func (r *reference) repeats(scopes [maxScopes]int) bool {
+	for _, id := range scopes {
+		s := r.scopes[id]
+		for item := range strings.SplitSeq(s.items, "\x00") {
+			if s.inItem && item != "" && strings.HasPrefix(item, s.text) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // push is the todo of a node. A token that the vocabulary does not have is text.
@@ -113,6 +251,10 @@ func (r *reference) number(n grammar.Node) int {
 		key = [3]int{r.number(n.Body), n.Min, n.Max}
 	case grammar.Bag:
 		key = &n.Items[0]
+	case grammar.Unique:
+		key = [2]any{"unique", r.number(n.Body)}
+	case grammar.Item:
+		key = [2]any{"item", r.number(n.Body)}
 	}
 	id, ok := r.known[key]
 	if !ok {
@@ -145,11 +287,15 @@ func (r *reference) expand(ids []int) position {
 			continue
 		}
 		seen[id] = true
-		if id < 0 || r.isTerminal(id) {
+		t := r.threads[id]
+		switch {
+		case t.todo < 0:
+			out = append(out, -1)
+		case r.isTerminal(t.todo):
 			out = append(out, id)
-		}
-		if id >= 0 {
-			ids = append(ids, r.open(r.todos[id])...)
+			fallthrough
+		default:
+			ids = append(ids, r.openThread(t)...)
 		}
 	}
 	return r.place(out)
@@ -164,6 +310,54 @@ func (r *reference) isTerminal(id int) bool {
 		return true
 	}
 	return false
+}
+
+// openThread is open with what Unique and Item do to the scopes.
+func (r *reference) openThread(th thread) []int {
+	t := r.todos[th.todo]
+	scopes, ok := th.scope, true
+	var todos []int
+	switch n := r.nodes[t.node].(type) {
+	case grammar.Unique:
+		if t.closes {
+			todos = []int{t.next}
+			scopes[depth(scopes)-1] = 0
+			break
+		}
+		t.closes = true
+		todos = []int{r.push(n.Body, r.intern(t))}
+		scopes[depth(scopes)] = r.scope(scope{})
+	case grammar.Item:
+		if t.closes {
+			todos = []int{t.next}
+			scopes, ok = r.with(scopes, func(s *scope) bool { return s.end(th.bounded) })
+			break
+		}
+		t.closes = true
+		todos = []int{r.push(n.Body, r.intern(t))}
+		scopes, ok = r.with(scopes, func(s *scope) bool { s.text, s.inItem = "", true; return true })
+	default:
+		todos = r.open(t)
+	}
+	var out []int
+	for _, todo := range todos {
+		if ok {
+			out = append(out, r.thread(thread{todo, scopes, th.bounded}))
+		}
+	}
+	return out
+}
+
+// end ends the present item.
+func (s *scope) end(bounded bool) bool {
+	items := strings.Split(s.items, "\x00")
+	if bounded && s.ended || slices.Contains(items, s.text) {
+		return false
+	}
+	items = append(items[:len(items)-1], s.text)
+	slices.Sort(items)
+	*s = scope{items: strings.Join(items, "\x00") + "\x00", ended: true}
+	return true
 }
 
 // open is what a todo may be taken for, without reading.
@@ -275,33 +469,41 @@ func (r *reference) step(p position, b byte) position {
 		if id < 0 {
 			continue
 		}
-		t := r.todos[id]
-		switch n := r.nodes[t.node].(type) {
-		case grammar.Literal:
-			if n[t.from] == b {
-				t.from++
-				out = append(out, r.intern(t))
-			}
-		case grammar.Class:
-			t.char += string([]byte{b})
-			if to := matching(t.char, n); to == whole {
-				out = append(out, t.next)
-			} else if to == partly {
-				out = append(out, r.intern(t))
-			}
-		case *grammar.DFA:
-			t.char += string([]byte{b})
-			for _, e := range n.States[t.from].Edges {
-				switch matching(t.char, []grammar.Range{{Lo: e.Lo, Hi: e.Hi}}) {
-				case whole:
-					out = append(out, r.intern(todo{node: t.node, from: int(e.To), next: t.next}))
-				case partly:
-					out = append(out, r.intern(t))
-				}
+		if th, ok := r.readScopes(r.threads[id], b); ok {
+			for _, todo := range r.stepTodo(r.todos[th.todo], b) {
+				out = append(out, r.thread(thread{todo, th.scope, th.bounded}))
 			}
 		}
 	}
 	return r.expand(out)
+}
+
+func (r *reference) stepTodo(t todo, b byte) (out []int) {
+	switch n := r.nodes[t.node].(type) {
+	case grammar.Literal:
+		if n[t.from] == b {
+			t.from++
+			out = append(out, r.intern(t))
+		}
+	case grammar.Class:
+		t.char += string([]byte{b})
+		if to := matching(t.char, n); to == whole {
+			out = append(out, t.next)
+		} else if to == partly {
+			out = append(out, r.intern(t))
+		}
+	case *grammar.DFA:
+		t.char += string([]byte{b})
+		for _, e := range n.States[t.from].Edges {
+			switch matching(t.char, []grammar.Range{{Lo: e.Lo, Hi: e.Hi}}) {
+			case whole:
+				out = append(out, r.intern(todo{node: t.node, from: int(e.To), next: t.next}))
+			case partly:
+				out = append(out, r.intern(t))
+			}
+		}
+	}
+	return out
 }
 
 const (
@@ -357,21 +559,40 @@ func extend(char string, least bool) string {
 
 // accept is the position behind one more token.
 func (r *reference) accept(p position, token int32) position {
+	if r.behind(r.newToken(p, true), token) == nowhere {
+		return nowhere
+	}
+	to := r.behind(r.newToken(p, false), token)
+	if !r.isViable(to) {
+		return nowhere
+	}
+	return to
+}
+
+func (r *reference) behind(p position, token int32) position {
 	var out []int
 	for _, id := range r.places[p] {
 		if id < 0 {
 			continue
 		}
-		t := r.todos[id]
-		n, ok := r.nodes[t.node].(grammar.Token)
-		if !ok {
+		th, ok := r.threads[id], true
+		t := r.todos[th.todo]
+		n, isToken := r.nodes[t.node].(grammar.Token)
+		if !isToken {
 			continue
 		}
 		is, known := r.vocab.mark(n)
 		isThis := known && is == token
 		other := !isThis && (r.vocab.isText(token) || r.vocab.kinds[token] == Marker)
 		if isThis && !n.Not || n.Not && other {
-			out = append(out, t.next)
+			for _, b := range r.vocab.piece(token) {
+				if ok {
+					th, ok = r.readScopes(th, b)
+				}
+			}
+			if ok {
+				out = append(out, r.thread(thread{t.next, th.scope, th.bounded}))
+			}
 		}
 	}
 	spelled := nowhere
@@ -381,10 +602,10 @@ func (r *reference) accept(p position, token int32) position {
 			spelled = r.read(spelled, b)
 		}
 	}
-	if len(out) == 0 {
-		return spelled
+	if len(out) > 0 {
+		spelled = r.place(slices.Concat(r.places[r.expand(out)], r.places[spelled]))
 	}
-	return r.place(slices.Concat(r.places[r.expand(out)], r.places[spelled]))
+	return spelled
 }
 
 // ends tells whether the text may end.

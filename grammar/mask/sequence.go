@@ -168,7 +168,7 @@ func (s *Sequence) Accept(token int32) error {
 	if from == over || token < 0 || int(token) >= a.vocab.Len() {
 		return ErrNotAllowed
 	}
-	to := a.accept(from, token)
+	to := a.acceptExactly(from, token)
 	if a.fault != nil {
 		return a.fault
 	}

@@ -404,7 +404,7 @@ func TestLimits(t *testing.T) {
 	if s.Len() != 0 {
 		t.Error("items: the sequence moved")
 	}
-	if _, err := New(gbnf(t, `root ::= "a" | "b" | "c"`), v, Limits{Items: 2}); !errors.Is(err, ErrTooComplex) {
+	if _, err := New(gbnf(t, `root ::= "a1" | "b1" | "c1"`), v, Limits{Items: 2}); !errors.Is(err, ErrTooComplex) {
 		t.Errorf("items at the start: %v", err)
 	}
 

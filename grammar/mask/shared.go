@@ -49,7 +49,7 @@ func (a *Automaton) sharedKey(local int32) (sharedKey, bool) {
 		return key, false
 	}
 	for i, it := range items {
-		if int(it.state) >= len(a.vocab.shared.states)-1 {
+		if int(it.state) >= len(a.vocab.shared.states)-1 || it.frame != bottom {
 			return key, false
 		}
 		key[i] = startItem{it.register, it.state}

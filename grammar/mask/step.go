@@ -29,9 +29,18 @@ func (a *Automaton) step(from int32, b byte) int32 {
 				lo = max(lo, e.hi+1)
 			default:
 				lo, hi = max(lo, e.lo), min(hi, e.hi)
-				c.todo = append(c.todo, item{it.register, e.to, it.frame})
+				frame := it.frame
+				if a.program.remembers {
+					frame = a.remember(frame, b)
+				}
+				if frame != lost {
+					c.todo = append(c.todo, item{it.register, e.to, frame})
+				}
 			}
 		}
+	}
+	if a.configs[from].exact {
+		lo, hi = b, b
 	}
 	to := int32(dead)
 	if len(c.todo) > 0 {
@@ -59,6 +68,26 @@ func (a *Automaton) keep(from int32, b byte, to int32, lo, hi byte) {
 	for i := int(lo); i <= int(hi); i++ {
 		row[i] = to
 	}
+}
+
+// remember is a frame whose memory has one more byte, or lost.
+func (a *Automaton) remember(id int32, b byte) int32 {
+	memory := a.frames[id].memory
+	if memory <= vagueMemory {
+		return id
+	}
+	to := a.memories.read(memory, b)
+	if to == lost {
+		return lost
+	}
+	return a.framed(id, to)
+}
+
+func (a *Automaton) rememberAll(id int32, text []byte) int32 {
+	for i := 0; i < len(text) && id != lost && a.program.remembers; i++ {
+		id = a.remember(id, text[i])
+	}
+	return id
 }
 
 // read is the configuration after a text.
@@ -103,8 +132,12 @@ func (a *Automaton) jump(from, token, spelled int32) int32 {
 	c.start()
 	for _, it := range a.of(a.configs[from].items) {
 		for _, e := range a.program.tokensOf(it.state) {
+			frame := a.rememberAll(it.frame, a.vocab.piece(token))
+			if frame == lost {
+				continue
+			}
 			if e.not && token != e.token && hasBit(a.vocab.others, token) || !e.not && e.token == token {
-				c.todo = append(c.todo, item{it.register, e.to, it.frame})
+				c.todo = append(c.todo, item{it.register, e.to, frame})
 			}
 		}
 	}
@@ -112,7 +145,7 @@ func (a *Automaton) jump(from, token, spelled int32) int32 {
 		return spelled
 	}
 	c.todo = append(c.todo, a.of(a.configs[spelled].items)...)
-	c.ends = a.configs[spelled].ends
+	c.ends, c.memory = a.configs[spelled].ends, a.configs[spelled].memory
 	if to := a.close(); a.fault == nil {
 		return to
 	}
@@ -120,9 +153,9 @@ func (a *Automaton) jump(from, token, spelled int32) int32 {
 }
 
 // intern is the number of the configuration of items, which are sorted.
-func (a *Automaton) intern(items []item, ends bool) int32 {
+func (a *Automaton) intern(items []item, ends bool, memory int32) int32 {
 	before := len(a.configs)
-	id := a.configOf(items, ends)
+	id := a.configOf(items, ends, memory)
 	if len(a.configs) == before {
 		return id
 	}
@@ -132,6 +165,12 @@ func (a *Automaton) intern(items []item, ends bool) int32 {
 		c.absorbs = max(c.absorbs, a.program.absorbs(it))
 		if r := a.program.runOf(it); r.bytes > c.run.bytes {
 			c.run = r
+		}
+		if memory := a.frames[it.frame].memory; memory > vagueMemory {
+			c.exact = c.exact || !a.memories.list[memory].vague
+			c.trails = c.trails || a.memories.list[memory].trails
+			c.between = c.between || a.memories.isBetween(memory)
+			c.begun = c.begun || a.memories.hasBegun(memory)
 		}
 	}
 	if a.made++; a.made > a.limits.Configurations {
@@ -145,7 +184,9 @@ func (a *Automaton) intern(items []item, ends bool) int32 {
 func (a *Automaton) after(id int32) int32 {
 	if a.frames[id].config == unknown {
 		a.closure.start()
-		a.closure.todo = append(a.closure.todo, a.of(a.frames[id].returns)...)
+		for _, back := range a.of(a.frames[id].returns) {
+			a.closure.todo = append(a.closure.todo, item{back.register, back.state, a.framed(back.frame, a.frames[id].memory)})
+		}
 		config := a.close()
 		if a.fault != nil {
 			return dead

@@ -158,6 +158,18 @@ func (v *Vocabulary) appendAliases(ids []int32) []int32 {
 	return ids
 }
 
+// appendBarred appends the aliases of tokens that a mask has lost, and takes them
+// out of it too.
+func (v *Vocabulary) appendBarred(ids []int32, mask []uint64) []int32 {
+	for _, id := range v.appendAliases(ids)[len(ids):] {
+		if hasBit(mask, id) {
+			clearBit(mask, id)
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // copyAliases gives each alias the bit of the token that it stands for.
 func (v *Vocabulary) copyAliases(mask []uint64) {
 	for _, a := range v.aliases {
