@@ -33,7 +33,10 @@ type compiler struct {
 	scopes       map[string]*scope
 	patterns     map[string]*pattern // of names
 	bounded      map[string]text     // of strings, by their pattern
+	bounds       map[string]*DFA     // of numbers
+	narrowed     map[[2]*DFA]*DFA    // two sets of numbers to what is in both
 	spelled      map[*DFA]*DFA       // string contents to JSON strings
+	written      map[numbered]*DFA   // numbers to their spellings
 	repeats      map[*array]bool     // whose items may come again, for best effort
 	relaxed      []Unenforceable
 }
@@ -49,7 +52,10 @@ func newCompiler(o Options) *compiler {
 		scopes:   map[string]*scope{},
 		patterns: map[string]*pattern{},
 		bounded:  map[string]text{},
+		bounds:   map[string]*DFA{},
+		narrowed: map[[2]*DFA]*DFA{},
 		spelled:  map[*DFA]*DFA{},
+		written:  map[numbered]*DFA{},
 		repeats:  map[*array]bool{},
 	}
 	c.meter = &meter{left: c.limits.Work}

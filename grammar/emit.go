@@ -143,7 +143,7 @@ func (e *emitter) scalars(s *shape) ([]Node, error) {
 		}
 	}
 	if s.has(kindNumber) {
-		d, err := spellNumbers(e.c.meter, s.numbers, e.mode, e.c.limits.Product)
+		d, err := e.numbers(s.numbers)
 		if err != nil {
 			return nil, err
 		}
@@ -157,6 +157,23 @@ func (e *emitter) scalars(s *shape) ([]Node, error) {
 		alt = append(alt, n)
 	}
 	return alt, nil
+}
+
+// A numbered is a set of numbers and how they are spelled.
+type numbered struct {
+	set  *DFA
+	mode spelling
+}
+
+// numbers spells a set of numbers, once.
+func (e *emitter) numbers(set *DFA) (*DFA, error) {
+	key := numbered{set, e.mode}
+	if d := e.c.written[key]; d != nil {
+		return d, nil
+	}
+	d, err := spellNumbers(e.c.meter, set, e.mode, e.c.limits.Product)
+	e.c.written[key] = d
+	return d, err
 }
 
 // quoted spells the strings of a language, once for each.

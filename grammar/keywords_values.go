@@ -1,6 +1,9 @@
 package grammar
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // valueShape is the set of the given values.
 func (c *compiler) valueShape(values []*value) (*shape, error) {
@@ -140,7 +143,7 @@ func (b *shaper) bound(bound numberBound, v *value) error {
 	if flag := b.s.get(bound.flag); bound.flag != "" && flag != nil && flag.kind == kindTrue {
 		want = bound.strict
 	}
-	return b.narrowNumbers(comparison(b.c.meter, d, want))
+	return b.narrowNumbers(b.c.comparison(d, want))
 }
 
 func (b *shaper) multipleOf(v *value) error {
@@ -164,7 +167,7 @@ func (b *shaper) int32() error {
 		if err != nil {
 			return err
 		}
-		if err := b.narrowNumbers(comparison(b.c.meter, d, numberBounds[i].want)); err != nil {
+		if err := b.narrowNumbers(b.c.comparison(d, numberBounds[i].want)); err != nil {
 			return err
 		}
 	}
@@ -176,12 +179,29 @@ func (b *shaper) narrowNumbers(set *DFA, err error) error {
 	if err != nil || !b.acc.has(kindNumber) {
 		return err
 	}
-	out := *b.acc
-	out.numbers, err = combine(b.c.meter, b.acc.numbers, set, opAnd, b.c.limits.Product)
-	if err == nil {
-		b.acc = &out
+	key := [2]*DFA{b.acc.numbers, set}
+	both := b.c.narrowed[key]
+	if both == nil {
+		if both, err = combine(b.c.meter, b.acc.numbers, set, opAnd, b.c.limits.Product); err != nil {
+			return err
+		}
+		b.c.narrowed[key] = both
 	}
-	return err
+	out := *b.acc
+	out.numbers = both
+	b.acc = &out
+	return nil
+}
+
+// comparison is the function of that name, done once for each bound.
+func (c *compiler) comparison(d decimal, want func(sign int) bool) (*DFA, error) {
+	key := fmt.Sprint(d, want(-1), want(0), want(1))
+	if set := c.bounds[key]; set != nil {
+		return set, nil
+	}
+	set, err := comparison(c.meter, d, want)
+	c.bounds[key] = set
+	return set, err
 }
 
 func (b *shaper) strings() error {
