@@ -28,7 +28,9 @@ var (
 	dotChars = charSet{invertRunes(runesOf('\n', '\r', 0x85, 0x2028, 0x2029)), invertRunes(runesOf('\n'))}
 
 	digitChars = charSet{digitRunes, tableRunes(unicode.Nd)}
-	wordChars  = charSet{wordRunes, normalizeRunes(slices.Concat(wordRunes, tableRunes(unicode.L), tableRunes(unicode.N), tableRunes(unicode.M), tableRunes(unicode.Pc)))}
+	// Some dialects have all letters of Unicode among the word characters. Any
+	// character beyond ASCII that is no space may be one: a short list.
+	wordChars  = charSet{wordRunes, normalizeRunes(slices.Concat(wordRunes, intersectRunes(runeSet{{0x80, unicode.MaxRune}}, invertRunes(allSpaceRunes))))}
 	spaceChars = charSet{spaceRunes, allSpaceRunes}
 
 	classEscapes = map[byte]charSet{
