@@ -49,6 +49,11 @@ func benchCases() []benchCase {
 		nestedCase(),
 		toolsCase(60),
 		anyOrderCase(16),
+		uniqueCase("200 unique strings", `{"type":"string"}`, func(i int) string {
+			return fmt.Sprintf("%q", words(rand.New(rand.NewPCG(uint64(i), 7)), 2)+fmt.Sprint(i))
+		}),
+		uniqueCase("200 unique integers", `{"type":"integer"}`, func(i int) string { return fmt.Sprint(i * 7919 % 100_000) }),
+		uniqueCase("200 unique objects", `{"type":"object","properties":{"id":{"type":"integer"},"name":{"type":"string"}},"required":["id","name"],"additionalProperties":false}`, func(i int) string { return fmt.Sprintf(`{"id":%d,"name":"item %d"}`, i, i*i) }),
 	}
 }
 
@@ -180,6 +185,16 @@ func anyOrderCase(n int) benchCase {
 	rand.New(rand.NewPCG(6, 6)).Shuffle(n, func(i, j int) { members[i], members[j] = members[j], members[i] })
 	g := &grammar.Grammar{Rules: []grammar.Rule{{Name: "root", Body: grammar.Seq{grammar.Literal("{"), bag, grammar.Literal("}")}}}}
 	return benchCase{fmt.Sprintf("%d keys in any order", n), func() (*grammar.Grammar, error) { return g, nil }, []string{"{" + strings.Join(members, ",") + "}"}}
+}
+
+func uniqueCase(name, item string, text func(int) string) benchCase {
+	var items []string
+	for i := range 200 {
+		items = append(items, text(i))
+	}
+	return benchCase{name, func() (*grammar.Grammar, error) {
+		return grammar.FromSchema([]byte(`{"type":"array","items":`+item+`,"uniqueItems":true}`), grammar.Options{Strict: true, Unique: true})
+	}, []string{"[" + strings.Join(items, ",") + "]"}}
 }
 
 // tokenize cuts a text into the longest tokens.

@@ -95,49 +95,114 @@ func (a *Automaton) barred(id, vague int32, r recipe) []int32 {
 	return less
 }
 
+// A trail is where a walk along items stands: the exact and the vague
+// configuration, and what bytes lead on along items that were there before. While
+// the two differ in nothing but memory, and that is the same for all items, the
+// exact one is not worked out: it is known by the set and the text.
+type trail struct {
+	exact, vague int32 // exact is unknown where text tells it
+	text, set    int32
+	next         byteSet
+	all          bool // all bytes must be looked at
+}
+
+// trailAt is the trail of two configurations.
+func (a *Automaton) trailAt(exact, vague int32) trail {
+	c, m := &a.configs[exact], &a.memories
+	t := trail{exact: exact, vague: vague, all: c.between || a.vagueOf(exact) != a.vagueOf(vague)}
+	if !c.trails {
+		return t
+	}
+	items := a.of(c.items)
+	memory := a.frames[items[0].frame].memory
+	same := !t.all && !m.list[m.list[memory].parent].trails
+	for _, it := range items {
+		m.addNext(a.frames[it.frame].memory, &t.next)
+		same = same && a.frames[it.frame].memory == memory
+	}
+	if same {
+		t.text, t.set = m.list[memory].text, m.list[memory].set
+	}
+	return t
+}
+
 // walkItems follows the tokens from both configurations along the items that were
 // there before. It bars those that lead on from the vague one alone.
 func (a *Automaton) walkItems(id, vague int32, bar func(int32)) {
-	f, d, nodes := &a.fill, &a.fill.diff, a.vocab.trie.nodes
-	f.path[0], d.path[0] = id, vague
-	for i := int32(0); i < int32(len(nodes)); {
+	nodes := a.vocab.trie.nodes
+	path := a.fill.trails
+	path[0] = a.trailAt(id, vague)
+	for i := int32(0); i < int32(len(nodes)) && a.fault == nil; {
 		n := &nodes[i]
-		x, y := f.path[n.depth-1], d.path[n.depth-1]
-		if a.vagueOf(x) == a.vagueOf(y) && !a.mayRepeat(x, n.b) {
+		here := &path[n.depth-1]
+		if !here.all && !here.next.has(n.b) {
 			i += n.size
 			continue
 		}
-		if y = a.next(y, n.b); y == dead {
+		vague := a.next(here.vague, n.b)
+		if vague == dead {
 			i += n.size
 			continue
 		}
-		if x = a.next(x, n.b); !a.isViable(x) {
+		if there := &path[n.depth]; a.alongText(here, there, vague, n.b) {
+			i++
+			continue
+		}
+		exact := a.exactAt(path[:n.depth], i, id)
+		if !a.isViable(exact) {
 			for _, t := range a.vocab.trie.below(i) {
 				bar(t)
 			}
 			i += n.size
 			continue
 		}
-		f.path[n.depth], d.path[n.depth] = x, y
+		path[n.depth] = a.trailAt(exact, vague)
 		i++
 	}
 }
 
-// mayRepeat tells whether what a byte leads to may be the beginning of an item
-// that was there before.
-func (a *Automaton) mayRepeat(id int32, b byte) bool {
-	c := &a.configs[id]
-	if c.between {
-		return true
+// alongText goes on by text alone where it can: no item ends, and something else
+// than the items that were there before may follow.
+func (a *Automaton) alongText(here, there *trail, vague int32, b byte) bool {
+	if here.text == noText {
+		return false
 	}
-	if c.trails {
-		for _, it := range a.of(c.items) {
-			if a.memories.follows(a.frames[it.frame].memory, b) {
-				return true
+	text := a.memories.longer.get(here.text, int32(b))
+	*there = trail{vague: vague, text: text, set: here.set}
+	if a.memories.addAfter(here.set, text, &there.next) {
+		return false
+	}
+	return a.leadsBeside(vague, &there.next)
+}
+
+// leadsBeside tells whether a configuration leads on with a byte that is not in
+// the set.
+func (a *Automaton) leadsBeside(id int32, bytes *byteSet) bool {
+	for _, it := range a.of(a.configs[id].items) {
+		for _, e := range a.program.bytesOf(it.state) {
+			for b := int(e.lo); b <= int(e.hi); b++ {
+				if !bytes.has(byte(b)) {
+					return true
+				}
 			}
 		}
 	}
 	return false
+}
+
+// exactAt is the exact configuration at a node of the trie, which the path leads
+// to.
+func (a *Automaton) exactAt(path []trail, at, from int32) int32 {
+	depth := len(path) - 1
+	for depth > 0 && path[depth].exact == unknown {
+		depth--
+	}
+	if depth > 0 {
+		from = path[depth].exact
+	}
+	t := &a.vocab.trie
+	piece := a.vocab.piece(t.below(at)[0])
+	return a.read(from, piece[depth:t.nodes[at].depth])
 }
 
 // isViable tells whether a configuration leads on to something else than the
@@ -158,22 +223,20 @@ func (a *Automaton) isViable(id int32) bool {
 }
 
 func (a *Automaton) leadsAway(id int32) bool {
-	if a.configs[id].ends || a.configs[id].tokens {
+	c := &a.configs[id]
+	if c.ends || c.tokens || c.between {
 		return true
 	}
-	var bytes [256]bool
-	for _, it := range a.of(a.configs[id].items) {
-		for _, e := range a.program.bytesOf(it.state) {
-			for b := int(e.lo); b <= int(e.hi); b++ {
-				bytes[b] = true
-			}
-		}
+	var along byteSet
+	for _, it := range a.of(c.items) {
+		a.memories.addNext(a.frames[it.frame].memory, &along)
 	}
-	for _, along := range []bool{false, true} {
-		for b := range bytes {
-			if bytes[b] && a.mayRepeat(id, byte(b)) == along && a.isViable(a.next(id, byte(b))) {
-				return true
-			}
+	if a.leadsBeside(id, &along) {
+		return true
+	}
+	for b := range 256 {
+		if along.has(byte(b)) && a.isViable(a.next(id, byte(b))) {
+			return true
 		}
 	}
 	return false

@@ -13,6 +13,7 @@ type fill struct {
 	memory int32       // with which it may; mixed if it depends
 	exits  []exitToken // tokens that leave
 	diff   difference
+	trails []trail
 }
 
 func (f *fill) init(v *Vocabulary) {
@@ -20,6 +21,7 @@ func (f *fill) init(v *Vocabulary) {
 	f.path = make([]int32, v.longest+1)
 	f.rows = make([][]int32, v.longest+1)
 	f.diff.path = make([]int32, v.longest+1)
+	f.trails = make([]trail, v.longest+1)
 }
 
 // innerOf is the inner mask of a local configuration.

@@ -70,6 +70,7 @@ type memories struct {
 type textNode struct {
 	before int32
 	length int32
+	b      byte // the last one
 }
 
 func (m *memories) reset() {
@@ -85,7 +86,7 @@ func (m *memories) reset() {
 }
 
 func (m *memories) bytes() int {
-	return 16*cap(m.list) + 12*cap(m.sets) + 4*cap(m.paths) + 8*cap(m.texts) + 4*len(m.index.slots) +
+	return 16*cap(m.list) + 12*cap(m.sets) + 4*cap(m.paths) + 12*cap(m.texts) + 4*len(m.index.slots) +
 		m.longer.bytes() + m.framed.bytes() + m.added.bytes()
 }
 
@@ -160,7 +161,7 @@ func (m *memories) longerText(text int32, b byte) int32 {
 	id := m.longer.get(text, int32(b))
 	if id == unknown {
 		id = int32(len(m.texts))
-		m.texts = append(m.texts, textNode{text, m.texts[text].length + 1})
+		m.texts = append(m.texts, textNode{text, m.texts[text].length + 1, b})
 		m.longer.put(text, int32(b), id)
 	}
 	return id
@@ -260,16 +261,36 @@ func (m *memories) hasBegun(id int32) bool {
 	return false
 }
 
-// follows tells whether a byte leads on along an item that was there before.
-func (m *memories) follows(id int32, b byte) bool {
+// addNext adds to a set the bytes that lead on along items that were there
+// before.
+func (m *memories) addNext(id int32, bytes *byteSet) {
 	for ; m.list[id].trails; id = m.list[id].parent {
-		x := &m.list[id]
-		if x.text == noText || x.set <= emptySet {
-			continue
-		}
-		if to := m.longer.get(x.text, int32(b)); to != unknown && m.begins(x.set, to) {
-			return true
+		if x := &m.list[id]; x.text != noText {
+			m.addAfter(x.set, x.text, bytes)
 		}
 	}
-	return false
 }
+
+// addAfter adds the bytes that come next in the items of a set that begin with a
+// text. It tells whether the text is one of the items itself.
+func (m *memories) addAfter(set, text int32, bytes *byteSet) (whole bool) {
+	length := m.texts[text].length
+	for ; set > emptySet; set = m.sets[set].before {
+		path := m.sets[set].path
+		switch next := path.from + length + 1; {
+		case next > path.to || m.paths[next-1] != text:
+		case next == path.to:
+			whole = true
+		default:
+			bytes.add(m.texts[m.paths[next]].b)
+		}
+	}
+	return whole
+}
+
+// A byteSet is a set of bytes.
+type byteSet [4]uint64
+
+func (s *byteSet) add(b byte) { s[b>>6] |= 1 << (b & 63) }
+
+func (s *byteSet) has(b byte) bool { return s[b>>6]>>(b&63)&1 != 0 }
