@@ -35,7 +35,7 @@ func TestWalks(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		g, err := grammar.FromSchema([]byte(text), grammar.Options{Strict: true})
+		g, err := grammar.FromSchema([]byte(text), grammar.Options{Strict: true, Unique: true})
 		if refused := (*grammar.Unenforceable)(nil); errors.As(err, &refused) {
 			continue
 		} else if err != nil {
@@ -162,11 +162,11 @@ func (m schemaMaker) schema(depth int) string {
 	case 9, 10:
 		return m.object(depth)
 	case 11:
-		return `{"type":"array","items":` + m.schema(depth-1) + m.maybe(`,"minItems":`+m.pick("1", "2")) + m.maybe(`,"maxItems":`+m.pick("2", "3", "150")) + `}`
+		return `{"type":"array","items":` + m.schema(depth-1) + m.maybe(`,"minItems":`+m.pick("1", "2")) + m.maybe(`,"maxItems":`+m.pick("2", "3", "150")) + m.maybe(`,"uniqueItems":true`) + `}`
 	case 12:
 		return `{"anyOf":[` + m.schema(depth-1) + `,` + m.schema(depth-1) + `,` + m.schema(depth-1) + `]}`
 	}
-	return `{"type":"array","prefixItems":[` + m.schema(depth-1) + `,` + m.schema(depth-1) + `]` + m.maybe(`,"items":false`) + m.maybe(`,"minItems":1`) + `}`
+	return `{"type":"array","prefixItems":[` + m.schema(depth-1) + `,` + m.schema(depth-1) + `]` + m.maybe(`,"items":false`) + m.maybe(`,"uniqueItems":true`) + m.maybe(`,"minItems":1`) + `}`
 }
 
 func (m schemaMaker) maybe(text string) string {
