@@ -55,10 +55,18 @@ func (t text) product() int {
 	return min(n, maxShortProduct) * edges
 }
 
+// fewMore is how many characters texts have above the least length at any rate.
+const fewMore = 16
+
 // shortened lowers the upper bound to what can be counted with states.
 func (t text) shortened() text {
-	one := text{dfa: t.dfa, min: 1, max: 1}
-	if most := max(maxTextProduct/one.product(), t.min+1, shortText); t.max == Unbounded || most < t.max {
+	one := text{dfa: t.dfa, min: 1, max: 1}.product()
+	most := max(maxTextProduct/one, shortText)
+	if most*one > maxShortProduct {
+		most = maxShortProduct / one
+	}
+	most = max(most, t.min+fewMore, t.dfa.shortest()+fewMore)
+	if t.max == Unbounded || most < t.max {
 		t.max = most
 	}
 	return t

@@ -82,6 +82,9 @@ var wordRunes = runeSet{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}
 // assertion holds is known when the next character is.
 func (n *nfa) determinize(m *meter, limit int) (*DFA, error) {
 	d := subsets{nfa: n, meter: m, ids: map[string]int32{}, mark: make([]uint32, len(n.arcs))}
+	if err := d.findCertain(); err != nil {
+		return nil, err
+	}
 	if err := d.findSymbols(); err != nil {
 		return nil, err
 	}
@@ -114,10 +117,37 @@ type subsets struct {
 	sets     []subset
 	states   []State
 	key      []byte
+	certain  []bool   // states that accept every text
 	mark     []uint32 // closure's visited marks, by round
 	round    uint32
 	closed   []int32
 	nextSets [][]int32
+}
+
+// findCertain finds the states that accept every text: those that stay on any
+// character and accept, and those that can become such a state without one.
+func (d *subsets) findCertain() error {
+	n := d.nfa
+	d.certain = make([]bool, len(n.arcs))
+	for s, arcs := range n.arcs {
+		d.certain[s] = n.accept[s] && slices.ContainsFunc(arcs, func(a arc) bool {
+			return a.to == int32(s) && slices.Equal(a.set, anyRune)
+		})
+	}
+	for changed := true; changed; {
+		changed = false
+		for s := len(n.arcs) - 1; s >= 0; s-- {
+			if !d.certain[s] && slices.ContainsFunc(n.arcs[s], func(a arc) bool {
+				return a.set == nil && a.assert == assertNone && d.certain[a.to]
+			}) {
+				d.certain[s], changed = true, true
+			}
+		}
+		if err := d.meter.spend(len(n.arcs)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A symbol is a class of code points that all arcs treat alike.
@@ -281,7 +311,9 @@ func (d *subsets) expand(i int) error {
 	targets := make([]int32, len(d.symbols))
 	for sym, next := range d.nextSets {
 		targets[sym] = -1
-		if len(next) > 0 {
+		if i := slices.IndexFunc(next, func(s int32) bool { return d.certain[s] }); i >= 0 {
+			targets[sym] = d.id(next[i:i+1], sideNone) // the others do not matter
+		} else if len(next) > 0 {
 			slices.Sort(next)
 			targets[sym] = d.id(slices.Compact(next), d.symbols[sym].side)
 		}

@@ -28,24 +28,43 @@ func compilePattern(m *meter, source string, limit int) (*pattern, error) {
 // manyRounds is above what is worth a state for each character.
 const manyRounds = 64
 
-// compileBounded is compilePattern, but of a pattern that is nothing but many
-// characters of one class, ^[…]{min,max}$, it gives the language without the
-// bounds, and the bounds.
+// compileBounded is compilePattern, but where a pattern has bounds on the whole
+// length it gives the language without them, and the bounds: where it is nothing
+// but many characters of one class, ^[…]{min,max}$, or looks ahead for the end,
+// ^(?=.{min,max}$).
 func compileBounded(m *meter, source string, limit int) (p *pattern, least, most int, err error) {
 	re, err := parseRegex(source)
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	least, most = 0, Unbounded
-	if parts := flatten(re); len(parts) == 3 && asserts(parts[0], assertStart) && asserts(parts[2], assertEnd) {
-		r, ok := parts[1].(reRepeat)
-		if _, single := r.body.(reChars); ok && single && max(r.min, r.max) > manyRounds {
+	parts, least, most := flatten(re), 0, Unbounded
+	for i, part := range parts {
+		look, ok := part.(reLook)
+		if !ok || look.behind || look.deny || i != 1 || !asserts(parts[0], assertStart) {
+			continue
+		}
+		if r, ok := countedToEnd(flatten(look.body)); ok {
 			least, most = r.min, r.max
-			re = reSeq{[]regex{parts[0], reRepeat{r.body, 0, Unbounded}, parts[2]}}
+			parts[i] = reLook{body: reSeq{[]regex{reRepeat{r.body, 0, Unbounded}, reAssert{assertEnd}}}}
 		}
 	}
-	p, err = compileRegexPattern(m, re, limit)
+	if r, ok := countedToEnd(parts[min(1, len(parts)):]); ok && asserts(parts[0], assertStart) {
+		least, most = r.min, r.max
+		parts[1] = reRepeat{r.body, 0, Unbounded}
+	}
+	p, err = compileRegexPattern(m, reSeq{parts}, limit)
 	return p, least, most, err
+}
+
+// countedToEnd tells whether a sequence is many characters of one class and the
+// text's end.
+func countedToEnd(parts []regex) (reRepeat, bool) {
+	if len(parts) != 2 || !asserts(parts[1], assertEnd) {
+		return reRepeat{}, false
+	}
+	r, ok := parts[0].(reRepeat)
+	_, single := r.body.(reChars)
+	return r, ok && single && max(r.min, r.max) > manyRounds
 }
 
 func compileRegexPattern(m *meter, re regex, limit int) (p *pattern, err error) {

@@ -164,3 +164,35 @@ func TestDialects(t *testing.T) {
 		}
 	}
 }
+
+// TestCompileBounded finds the bounds on the length that are in a pattern.
+func TestCompileBounded(t *testing.T) {
+	type bounds struct{ least, most int }
+	tests := []struct {
+		pattern string
+		want    bounds
+		yes, no string // without the bounds
+	}{
+		{"^[a-z]{3,4000}$", bounds{3, 4000}, "a", "A"},
+		{"^[a-z]{100,}$", bounds{100, Unbounded}, "", "1"},
+		{"^[a-z]{3,9}$", bounds{0, Unbounded}, "abc", "ab"},
+		{"[a-z]{3,4000}", bounds{0, Unbounded}, "1abc", "ab"},
+		{`^(?=.{1,253}$)(?:[a-z]+\.)+[a-z]+$`, bounds{1, 253}, "a.b", "a"},
+		{`^(?=[a-c]{1,253}$)a`, bounds{1, 253}, "abc", "abd"},
+		{`^(?!.{9,253}$)a`, bounds{0, Unbounded}, "a", "aaaaaaaaaa"},
+		{"^a|b$", bounds{0, Unbounded}, "ax", "xa"},
+	}
+	for _, test := range tests {
+		p, least, most, err := compileBounded(unmetered(), test.pattern, 4096)
+		if err != nil {
+			t.Errorf("%s: %v", test.pattern, err)
+			continue
+		}
+		if got := (bounds{least, most}); got != test.want {
+			t.Errorf("%s: got %v, want %v", test.pattern, got, test.want)
+		}
+		if !p.inner.match(test.yes) || p.inner.match(test.no) {
+			t.Errorf("%s: %q %v, %q %v", test.pattern, test.yes, p.inner.match(test.yes), test.no, p.inner.match(test.no))
+		}
+	}
+}
