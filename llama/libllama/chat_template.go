@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 	"unsafe"
 
 	"github.com/b3os/b3infer/llama"
@@ -114,20 +115,13 @@ func (t *template) renderOnce(in llama.ChatInput, join bool) (*rendering, *image
 	if err := e.conversation(in); err != nil {
 		return nil, nil, err
 	}
-	zone, offset := in.Now.Zone()
 	var text []byte
 	var sizes [C.B3_IN_COUNT]C.size_t
-	for i, s := range [C.B3_IN_COUNT][]byte{
-		C.B3_IN_MESSAGES: e.messages,
-		C.B3_IN_TOOLS:    e.tools,
-		C.B3_IN_NUMBER:   []byte(e.number),
-		C.B3_IN_DATE:     []byte(in.Now.Format("02 Jan 2006")),
-		C.B3_IN_DATETIME: []byte(in.Now.Format("Jan 02 2006")),
-		C.B3_IN_ZONE:     []byte(zone),
-	} {
+	for i, s := range e.inputs(in.Now) {
 		text = append(text, s...)
 		sizes[i] = C.size_t(len(s))
 	}
+	_, offset := in.Now.Zone()
 	params := C.b3_render_params{
 		time:       C.int64_t(in.Now.Unix()),
 		zone:       C.int32_t(offset),
@@ -143,6 +137,19 @@ func (t *template) renderOnce(in llama.ChatInput, join bool) (*rendering, *image
 	}
 	defer C.b3_rendering_free(out)
 	return copyRendering(out), &e.images, nil
+}
+
+// inputs are the texts that b3_template_render takes.
+func (e *encoder) inputs(now time.Time) [C.B3_IN_COUNT][]byte {
+	zone, _ := now.Zone()
+	return [C.B3_IN_COUNT][]byte{
+		C.B3_IN_MESSAGES: e.messages,
+		C.B3_IN_TOOLS:    e.tools,
+		C.B3_IN_NUMBER:   []byte(e.number),
+		C.B3_IN_DATE:     []byte(now.Format("02 Jan 2006")),
+		C.B3_IN_DATETIME: []byte(now.Format("Jan 02 2006")),
+		C.B3_IN_ZONE:     []byte(zone),
+	}
 }
 
 func copyRendering(c *C.b3_rendering) *rendering {

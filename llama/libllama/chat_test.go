@@ -168,32 +168,38 @@ func TestJinjaStatements(t *testing.T) {
 	}
 }
 
+// hi is a short conversation, and withTool one with a tool.
+var hi = llama.ChatInput{Messages: user("Hi")}
+
+func withTool(parameters string) llama.ChatInput {
+	return llama.ChatInput{Messages: user("Hi"), Tools: []llama.ChatTool{{Name: "f", Parameters: parameters}}}
+}
+
+// refusals are conversations that a template or we refuse, and why.
+var refusals = []struct {
+	name, source string
+	in           llama.ChatInput
+	want         string
+}{
+	{"its own words", "{% if messages[0].content == 'Hi' %}{{ raise_exception('only\none ' ~ 1.0) }}{% endif %}", hi, "chat template: only one 1.0"},
+	{"a mistake", "{{ 1 }}\n{% if messages[0].content == 'Hi' %}{{ 1 + 'a' }}{% endif %}", hi, "chat template: line 2, column 42: cannot add Integer and String"},
+	{"endless recursion", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", hi, "chat template: macros call each other too deeply"},
+	{"a huge range", "{% if messages[0].content == 'Hi' %}{% for i in range(10000000000) %}{% endfor %}{% endif %}", hi, "chat template: the template takes too long for this conversation"},
+	{"loops without end", "{% if messages[0].content == 'Hi' %}{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}{% endif %}", hi, "chat template: the template takes too long for this conversation"},
+	{"a text that doubles", "{% if messages[0].content == 'Hi' %}{% set n = namespace(t='abcdefgh') %}{% for i in range(99) %}{% set n.t = n.t ~ n.t %}{% endfor %}{% endif %}", hi, "chat template: the template takes too long for this conversation"},
+	{"lists that double", "{% if messages[0].content == 'Hi' %}{% set n = namespace(l=[1]) %}{% for i in range(99) %}{% set n.l = n.l + n.l %}{% endfor %}{% endif %}", hi, "chat template: the template takes too long for this conversation"},
+	{"a long text searched again and again", "{% if messages[0].content == 'Hi' %}{% set t = 'ab' * 99999 %}{% for i in range(9999) %}{% if 'c' in t %}{% endif %}{% endfor %}{% endif %}", hi, "chat template: the template takes too long for this conversation"},
+	{"tuples in tuples", "{% set n = namespace(x=0) %}{% for i in range(99) %}{% set n.x = (n.x, 1) %}{% endfor %}", hi, "chat template: line 1, column 67: tuples are nested too deeply"},
+	{"a list in itself", "{% set l = [] %}{% set _ = l.append(l) %}{{ l }}", hi, "chat template: line 1, column 45: a value is nested too deeply"},
+	{"an unknown filter", "{{ 'a'|nope }}", hi, "chat template: line 1, column 7: No filter named 'nope' for String"},
+	{"an unknown role", "{{ 1 }}", llama.ChatInput{Messages: []llama.ChatMessage{said("root", "Hi")}}, `chat template: messages.0.role is "root"`},
+	{"arguments that are no JSON", "{{ 1 }}", llama.ChatInput{Messages: called("{")}, "chat template: messages.1.tool_calls.0.function.arguments: not valid JSON"},
+	{"parameters that are no JSON", "{{ 1 }}", withTool("nope"), "chat template: tools.0.function.parameters: not valid JSON"},
+	{"parameters that are too deep", "{{ 1 }}", withTool(strings.Repeat("[", 200) + strings.Repeat("]", 200)), "chat template: tools.0.function.parameters: nested too deeply"},
+}
+
 func TestTemplateRefusals(t *testing.T) {
-	hi := llama.ChatInput{Messages: user("Hi")}
-	tool := func(parameters string) llama.ChatInput {
-		return llama.ChatInput{Messages: user("Hi"), Tools: []llama.ChatTool{{Name: "f", Parameters: parameters}}}
-	}
-	for _, tt := range []struct {
-		name, source string
-		in           llama.ChatInput
-		want         string
-	}{
-		{"its own words", "{% if messages[0].content == 'Hi' %}{{ raise_exception('only\none ' ~ 1.0) }}{% endif %}", hi, "chat template: only one 1.0"},
-		{"a mistake", "{{ 1 }}\n{% if messages[0].content == 'Hi' %}{{ 1 + 'a' }}{% endif %}", hi, "chat template: line 2, column 42: cannot add Integer and String"},
-		{"endless recursion", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", hi, "chat template: macros call each other too deeply"},
-		{"a huge range", "{% if messages[0].content == 'Hi' %}{% for i in range(10000000000) %}{% endfor %}{% endif %}", hi, "chat template: the template takes too long for this conversation"},
-		{"loops without end", "{% if messages[0].content == 'Hi' %}{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}{% endif %}", hi, "chat template: the template takes too long for this conversation"},
-		{"a text that doubles", "{% if messages[0].content == 'Hi' %}{% set n = namespace(t='abcdefgh') %}{% for i in range(99) %}{% set n.t = n.t ~ n.t %}{% endfor %}{% endif %}", hi, "chat template: the template takes too long for this conversation"},
-		{"lists that double", "{% if messages[0].content == 'Hi' %}{% set n = namespace(l=[1]) %}{% for i in range(99) %}{% set n.l = n.l + n.l %}{% endfor %}{% endif %}", hi, "chat template: the template takes too long for this conversation"},
-		{"a long text searched again and again", "{% if messages[0].content == 'Hi' %}{% set t = 'ab' * 99999 %}{% for i in range(9999) %}{% if 'c' in t %}{% endif %}{% endfor %}{% endif %}", hi, "chat template: the template takes too long for this conversation"},
-		{"tuples in tuples", "{% set n = namespace(x=0) %}{% for i in range(99) %}{% set n.x = (n.x, 1) %}{% endfor %}", hi, "chat template: line 1, column 67: tuples are nested too deeply"},
-		{"a list in itself", "{% set l = [] %}{% set _ = l.append(l) %}{{ l }}", hi, "chat template: line 1, column 45: a value is nested too deeply"},
-		{"an unknown filter", "{{ 'a'|nope }}", hi, "chat template: line 1, column 7: No filter named 'nope' for String"},
-		{"an unknown role", "{{ 1 }}", llama.ChatInput{Messages: []llama.ChatMessage{said("root", "Hi")}}, `chat template: messages.0.role is "root"`},
-		{"arguments that are no JSON", "{{ 1 }}", llama.ChatInput{Messages: called("{")}, "chat template: messages.1.tool_calls.0.function.arguments: not valid JSON"},
-		{"parameters that are no JSON", "{{ 1 }}", tool("nope"), "chat template: tools.0.function.parameters: not valid JSON"},
-		{"parameters that are too deep", "{{ 1 }}", tool(strings.Repeat("[", 200) + strings.Repeat("]", 200)), "chat template: tools.0.function.parameters: nested too deeply"},
-	} {
+	for _, tt := range refusals {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := newTestTemplate(t, tt.source).Render(tt.in)
 			if !errors.Is(err, llama.ErrTemplate) {
@@ -206,22 +212,26 @@ func TestTemplateRefusals(t *testing.T) {
 	}
 }
 
+// deepSources nest values as often as the conversation says.
+var deepSources = []string{
+	"{% set n = namespace(x=0) %}" + turns + "{% set n.x = [n.x] %}{% endfor %}ok",
+	"{% set n = namespace(x=0) %}" + turns + "{% set n.x = {'a': n.x} %}{% endfor %}ok",
+	"{% set n = namespace(x=0) %}" + turns + "{% set n.x = namespace(y=n.x) %}{% endfor %}ok",
+	"{% set n = namespace(x=0) %}" + turns + "{% set n.x = [n.x] + [] %}{% endfor %}ok",
+	"{% set n = namespace(x=0) %}" + turns + "{% set n.x = [n.x]|reverse|list %}{% endfor %}ok",
+	"{% set n = namespace(x=0) %}" + turns + "{% set n.x = {'a': n.x}|dictsort %}{% endfor %}ok",
+	"{% set n = namespace(x=0) %}" + turns + "{% set n.x = {'a': n.x}.values() %}{% endfor %}ok",
+	"{% set n = namespace(x=0) %}" + turns + "{% set n.x = [[n.x].append] %}{% endfor %}ok",
+	"{% set top = [] %}{% set n = namespace(x=top) %}" + turns + "{% set l = [] %}{% set _ = n.x.append(l) %}{% set n.x = l %}{% endfor %}ok",
+}
+
+const turns = "{% for i in range(messages[0].content|int) %}"
+
 // What templates nest without end is let go without overflowing the stack.
 func TestDeepValues(t *testing.T) {
-	const times = "{% for i in range(messages[0].content|int) %}"
 	room := strings.Repeat(" ", 20_000) // the longer a conversation, the more a template may do
-	for _, source := range []string{
-		"{% set n = namespace(x=0) %}" + times + "{% set n.x = [n.x] %}{% endfor %}ok",
-		"{% set n = namespace(x=0) %}" + times + "{% set n.x = {'a': n.x} %}{% endfor %}ok",
-		"{% set n = namespace(x=0) %}" + times + "{% set n.x = namespace(y=n.x) %}{% endfor %}ok",
-		"{% set n = namespace(x=0) %}" + times + "{% set n.x = [n.x] + [] %}{% endfor %}ok",
-		"{% set n = namespace(x=0) %}" + times + "{% set n.x = [n.x]|reverse|list %}{% endfor %}ok",
-		"{% set n = namespace(x=0) %}" + times + "{% set n.x = {'a': n.x}|dictsort %}{% endfor %}ok",
-		"{% set n = namespace(x=0) %}" + times + "{% set n.x = {'a': n.x}.values() %}{% endfor %}ok",
-		"{% set n = namespace(x=0) %}" + times + "{% set n.x = [[n.x].append] %}{% endfor %}ok",
-		"{% set top = [] %}{% set n = namespace(x=top) %}" + times + "{% set l = [] %}{% set _ = n.x.append(l) %}{% set n.x = l %}{% endfor %}ok",
-	} {
-		got, err := newTestTemplate(t, source).Render(llama.ChatInput{Messages: user("150000" + room)})
+	for _, source := range deepSources {
+		got, err := newTestTemplate(t, source).Render(llama.ChatInput{Messages: user("100000" + room)})
 		if err != nil {
 			t.Errorf("%s: %v", source, err)
 		} else if text := joinParts(got.Parts); text != "ok" {
@@ -230,21 +240,24 @@ func TestDeepValues(t *testing.T) {
 	}
 }
 
+// hostileSources are templates that are refused.
+var hostileSources = []string{
+	"{% if %}{{ messages[",
+	"{{ 'unclosed }}",
+	"{% for x in y %}",
+	"{% nope %}",
+	"{{ " + strings.Repeat("(", 100_000) + strings.Repeat(")", 100_000) + " }}",
+	"{{ " + strings.Repeat("not ", 100_000) + "x }}",
+	strings.Repeat("{% if x %}", 100_000),
+	strings.Repeat("{% set x %}", 100_000),
+	strings.Repeat("{% for x in y %}{% macro x() %}{% call x() %}{% filter x %}", 10_000),
+	"{% if x %}" + strings.Repeat("{% elif x %}", 100_000) + "{% endif %}",
+	"{{ x" + strings.Repeat(".a", 100_000) + " }}",
+	strings.Repeat("a", 2<<20),
+}
+
 func TestBrokenTemplates(t *testing.T) {
-	for _, source := range []string{
-		"{% if %}{{ messages[",
-		"{{ 'unclosed }}",
-		"{% for x in y %}",
-		"{% nope %}",
-		"{{ " + strings.Repeat("(", 100_000) + strings.Repeat(")", 100_000) + " }}",
-		"{{ " + strings.Repeat("not ", 100_000) + "x }}",
-		strings.Repeat("{% if x %}", 100_000),
-		strings.Repeat("{% set x %}", 100_000),
-		strings.Repeat("{% for x in y %}{% macro x() %}{% call x() %}{% filter x %}", 10_000),
-		"{% if x %}" + strings.Repeat("{% elif x %}", 100_000) + "{% endif %}",
-		"{{ x" + strings.Repeat(".a", 100_000) + " }}",
-		strings.Repeat("a", 2<<20),
-	} {
+	for _, source := range hostileSources {
 		if _, err := NewTemplate(source, "", ""); !errors.Is(err, llama.ErrTemplate) {
 			t.Errorf("%.40q: got %v, want an ErrTemplate", source, err)
 		} else if strings.Contains(err.Error(), "\n") || len(err.Error()) > 400 {

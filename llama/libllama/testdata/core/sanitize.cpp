@@ -70,6 +70,10 @@ static void vocabulary(llama_model * model) {
     CHECK(b3_tokenize(model, words.data(), (int32_t) words.size(), out.data(), 2, 1, &cut, &err) == B3_OK && cut == full);
     CHECK(b3_tokenize(model, words.data(), 0, nullptr, 0, 0, &cut, &err) == B3_OK && cut == 0);
 
+    const std::string word(60'000, 'a');
+    out.resize(word.size());
+    CHECK(b3_tokenize(model, word.data(), (int32_t) word.size(), out.data(), (int32_t) out.size(), 0, &full, &err) == B3_OK && full > 3);
+
     char small[4];
     CHECK(b3_model_desc(model, small, sizeof small) > 0);
     CHECK(b3_model_meta(model, "general.architecture", small, sizeof small) > 0);
