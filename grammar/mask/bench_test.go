@@ -197,21 +197,14 @@ func uniqueCase(name, item string, text func(int) string) benchCase {
 	}, []string{"[" + strings.Join(items, ",") + "]"}}
 }
 
-// tokenize cuts a text into the longest tokens.
-func tokenize(v *Vocabulary, byText map[string]int32, text string) []int32 {
-	var out []int32
-	for len(text) > 0 {
-		n := min(len(text), v.longest)
-		for n > 1 {
-			if _, ok := byText[text[:n]]; ok {
-				break
-			}
-			n--
+// longestToken is the longest token of a mask that a text begins with.
+func longestToken(v *Vocabulary, byText map[string]int32, mask []uint64, text string) int32 {
+	for n := min(len(text), v.longest); n > 0; n-- {
+		if token, ok := byText[text[:n]]; ok && hasBit(mask, token) {
+			return token
 		}
-		out = append(out, byText[text[:n]])
-		text = text[n:]
 	}
-	return out
+	return noToken
 }
 
 func textTokens(v *Vocabulary) map[string]int32 {
@@ -243,56 +236,22 @@ func benchMasks(b *testing.B, v *Vocabulary, byText map[string]int32, c benchCas
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var m times
-	words := make([]uint64, v.Words())
 	var stats Stats
+	words := make([]uint64, v.Words())
 	for range b.N {
-		began := cpuTime()
-		g, err := c.compile()
-		if err != nil {
-			b.Fatal(err)
-		}
-		compiled := cpuTime() - began
-		a, err := New(g, v, Limits{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		first, err := a.Start(nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := first.Mask(words); err != nil {
-			b.Fatal(err)
-		}
-		m.first = append(m.first, cpuTime()-began)
-		m.compile = append(m.compile, compiled)
-		for _, warm := range []bool{false, true} {
-			for _, text := range c.texts {
-				m.read(b, a, words, tokenize(v, byText, text), warm)
-			}
-		}
-		stats = a.Stats()
+		stats = m.measure(b, v, byText, words, c)
 	}
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(mean(m.compile)/1e6, "compile-ms")
-	b.ReportMetric(mean(m.first)/1e6, "first-ms")
-	b.ReportMetric(mean(m.cold)/1e3, "cold-µs")
-	b.ReportMetric(quantile(m.cold, 0.99)/1e3, "cold-p99-µs")
-	b.ReportMetric(quantile(m.cold, 1)/1e3, "cold-max-µs")
-	b.ReportMetric(mean(m.warm)/1e3, "warm-µs")
-	b.ReportMetric(quantile(m.warm, 0.99)/1e3, "warm-p99-µs")
-	b.ReportMetric(mean(m.accept)/1e3, "accept-µs")
+	m.report(b)
 	b.ReportMetric(float64(stats.Bytes)/(1<<20), "MiB")
 	b.ReportMetric(float64(stats.Configurations), "configs")
 }
 
 type times struct{ compile, first, cold, warm, accept []time.Duration }
 
-func (m *times) read(b *testing.B, a *Automaton, words []uint64, tokens []int32, warm bool) {
-	s, err := a.Start(nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for i := 0; ; i++ {
+// read goes through a text and measures each step.
+func (m *times) read(b *testing.B, a *Automaton, words []uint64, byText map[string]int32, text string, warm bool) {
+	s := start(b, a, "")
+	for {
 		began := cpuTime()
 		if _, err := s.Mask(words); err != nil {
 			b.Fatal(err)
@@ -303,16 +262,21 @@ func (m *times) read(b *testing.B, a *Automaton, words []uint64, tokens []int32,
 		} else {
 			m.cold = append(m.cold, took)
 		}
-		if i == len(tokens) {
+		if text == "" {
 			break
 		}
+		token := longestToken(a.vocab, byText, words, text)
+		if token == noToken {
+			b.Fatalf("after %s: no token leads on to %.40q", spell(a.vocab, s.tokens()), text)
+		}
 		began = cpuTime()
-		if err := s.Accept(tokens[i]); err != nil {
-			b.Fatalf("%v: %q after %s", err, a.vocab.piece(tokens[i]), spell(a.vocab, tokens[max(i-10, 0):i]))
+		if err := s.Accept(token); err != nil {
+			b.Fatal(err)
 		}
 		if warm {
 			m.accept = append(m.accept, cpuTime()-began)
 		}
+		text = text[len(a.vocab.piece(token)):]
 	}
 	if !s.Done() {
 		b.Fatal("the text is not complete")

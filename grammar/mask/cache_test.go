@@ -130,7 +130,7 @@ func TestCacheEvicts(t *testing.T) {
 		t.Errorf("%d kept, and not those used last", c.Len())
 	}
 	small := NewCache(v, Limits{}, 1)
-	if get(small, 1) != get(small, 1) || small.Len() != 1 {
+	if last := get(small, 1); get(small, 1) != last || small.Len() != 1 {
 		t.Errorf("the last one is not kept")
 	}
 }
@@ -139,7 +139,7 @@ func TestKeys(t *testing.T) {
 	if NewKey([]byte("ab"), []byte("c")) == NewKey([]byte("a"), []byte("bc")) {
 		t.Error("parts run together")
 	}
-	if NewKey([]byte("a")) != NewKey([]byte("a")) {
+	if first := NewKey([]byte("a")); NewKey([]byte("a")) != first {
 		t.Error("equal parts differ")
 	}
 }
