@@ -7,24 +7,28 @@ import (
 
 // schemaShape is the values that a schema admits.
 func (c *compiler) schemaShape(t *term) (*shape, error) {
-	s := t.schema
-	b := &shaper{c: c, t: t, s: s, acc: c.full()}
-	if s.res.draft <= draft7 && s.get("$ref") != nil { // old drafts ignore what stands beside it
-		err := b.apply("$ref", func(*value) error { return b.ref() })
-		return b.acc, err
+	b := &shaper{c: c, t: t, s: t.schema, acc: c.full()}
+	err := b.narrowBySchema()
+	return b.acc, err
+}
+
+// narrowBySchema does all steps.
+func (b *shaper) narrowBySchema() error {
+	if b.s.res.draft <= draft7 && b.s.get("$ref") != nil { // old drafts ignore what stands beside it
+		return b.apply("$ref", func(*value) error { return b.ref() })
 	}
 	for _, step := range steps {
 		keyword := step
 		if step[0] == '(' {
 			keyword = ""
-		} else if s.get(keyword) == nil {
+		} else if b.s.get(keyword) == nil {
 			continue
 		}
 		if err := b.apply(keyword, func(v *value) error { return b.step(step, v) }); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return b.acc, nil
+	return nil
 }
 
 // A shaper narrows acc to the values of a schema, keyword by keyword.
@@ -130,6 +134,24 @@ func (b *shaper) narrow(s *shape, err error) error {
 // narrowTo intersects acc with a term.
 func (b *shaper) narrowTo(t *term) error { return b.narrow(b.c.shapeWithin(t, b.acc)) }
 
+// narrowWithin is narrowTo, but lets a schema whose branches must be told apart
+// see what is known already: a key may be required outside of it.
+func (b *shaper) narrowWithin(t *term) error {
+	if t.op != termSchema || t.shape != nil || b.c.doc.annotated ||
+		t.schema.get("oneOf") == nil && t.schema.get("not") == nil && t.schema.get("if") == nil {
+		return b.narrowTo(t)
+	}
+	if t.busy {
+		return errCycle
+	}
+	t.busy = true
+	defer func() { t.busy = false }()
+	within := &shaper{c: b.c, t: t, s: t.schema, acc: b.acc}
+	err := within.narrowBySchema()
+	b.acc = within.acc
+	return err
+}
+
 var typeKinds = map[string]kindSet{
 	"null": kindNull.set(), "boolean": kindFalse.set() | kindTrue.set(), "number": kindNumber.set(),
 	"integer": kindNumber.set(), "string": kindString.set(), "array": kindArray.set(), "object": kindObject.set(),
@@ -147,9 +169,11 @@ func (b *shaper) types(v *value) error {
 	if n := b.s.get("nullable"); n != nil && n.kind == kindTrue && !b.c.doc.dialect {
 		set.add(kindNull) // OpenAPI 3.0
 	}
-	b.acc.keep(set)
+	out := *b.acc
+	out.keep(set)
+	b.acc = &out
 	if slices.Contains(names, "integer") && !slices.Contains(names, "number") {
-		b.acc.numbers = integers()
+		return b.narrowNumbers(integers(), nil)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ func (b *shaper) allOf(v *value) error {
 		return err
 	}
 	for _, t := range terms {
-		if err := b.narrowTo(t); err != nil {
+		if err := b.narrowWithin(t); err != nil {
 			return err
 		}
 	}
