@@ -21,7 +21,8 @@ type cache struct {
 	idle  []*idle // least recently used first
 	used  int     // cells held, idle ones included
 	count uint64  // of heldBy
-	// reuse estimates how likely an idle sequence is continued.
+	// reuse is the share of requests that go on from an idle sequence, and so also
+	// how likely one is continued; lately, see begin.
 	reuse float64
 }
 
@@ -60,6 +61,13 @@ type source struct {
 // had: no more sequences run than there are ids, and idle ones give theirs up.
 func (c *cache) begin(s *sequence, running []*sequence) {
 	from := c.fromIdle(s.tokens)
+	if s.admissions == 0 {
+		continues := 0.0
+		if from.idle != nil && 2*from.n >= len(from.idle.tokens) {
+			continues = 1
+		}
+		c.reuse += (continues - c.reuse) * reuseWeight
+	}
 	if other := c.fromRunning(s.tokens, running); other.n > from.n {
 		from = other
 	}
@@ -119,11 +127,10 @@ func (c *cache) resume(s *sequence, from *idle, n int) {
 	}
 	c.forget(from)
 	s.id, s.computed, s.shared = from.id, n, from.shared
-	c.reuse += (1 - c.reuse) * reuseWeight
 }
 
-// reuseWeight is how much one reuse or eviction moves the estimate.
-const reuseWeight = 0.05
+// reuseWeight is how much one request moves the estimate.
+const reuseWeight = 0.1
 
 // end takes a sequence's cells over as idle.
 func (c *cache) end(s *sequence) {
@@ -205,7 +212,6 @@ func (c *cache) evict(e *idle) {
 	c.forget(e)
 	c.free = append(c.free, e.id)
 	c.give(len(e.tokens), e.shared)
-	c.reuse -= c.reuse * reuseWeight
 }
 
 // cut shortens an idle sequence to n tokens.
