@@ -3,6 +3,7 @@ package mask
 import (
 	"cmp"
 	"slices"
+	"unicode/utf8"
 )
 
 // A run is how long a state certainly stays alive on bytes of some classes.
@@ -21,7 +22,7 @@ const (
 func (b *builder) markRuns() {
 	if d, ok := b.rounds(); ok {
 		d.flags |= flagRunsBy
-		d.run.classes = classesOf(d.bytes)
+		d.run.classes = b.classesAt(b.loops[0].body)
 	}
 	for _, classes := range b.runClasses() {
 		lengths := b.runLengths(classes)
@@ -57,7 +58,7 @@ func (b *builder) runClasses() []classSet {
 		if width(d.bytes) < minRunBytes || d.flags&(flagAbsorbs|flagAbsorbsBy|flagRunsBy) != 0 {
 			continue
 		}
-		if s := classesOf(d.bytes) &^ ends; s.size() >= minRunBytes {
+		if s := b.classesAt(int32(i)) &^ ends; s.size() >= minRunBytes {
 			counts[s]++
 		}
 	}
@@ -90,7 +91,7 @@ func (b *builder) runLengths(classes classSet) []uint8 {
 	var order []int32
 	for id := range b.drafts {
 		d := &b.drafts[id]
-		if width(d.bytes) >= minRunBytes && classesOf(d.bytes)&classes == classes {
+		if width(d.bytes) >= minRunBytes && b.classesAt(int32(id))&classes == classes {
 			lengths[id] = maxLongest
 			order = append(order, int32(id))
 		}
@@ -117,23 +118,105 @@ func (b *builder) runLength(id int32, classes classSet, lengths []uint8) uint8 {
 		if !e.touches(classes) {
 			continue
 		}
-		n := uint8(0)
-		if e.to < 0 {
-			if r := b.p.states[^e.to].run; r.classes&classes == classes {
-				n = r.bytes
-			}
-		} else {
-			n = lengths[e.to]
-			for _, jump := range b.drafts[e.to].jumps {
-				if jump >= 0 {
-					n = max(n, lengths[jump])
-				}
-			}
+		least = min(least, b.lengthAt(e.to, classes, lengths))
+	}
+	if classes&wideClass != 0 {
+		for _, shape := range wideShapes {
+			b.eachEnd(id, shape, func(to int32) { least = min(least, b.lengthAt(to, classes, lengths)) })
 		}
-		if n < maxLongest {
-			n++
-		}
-		least = min(least, n)
+	}
+	if least < maxLongest {
+		least++
 	}
 	return least
+}
+
+// lengthAt is how many bytes a state stays alive on, as far as is known.
+func (b *builder) lengthAt(id int32, classes classSet, lengths []uint8) uint8 {
+	if id < 0 {
+		s := &b.p.states[^id]
+		switch {
+		case s.run.classes&classes == classes:
+			return s.run.bytes
+		case s.flags&flagAbsorbs != 0 && classes&otherClass == 0:
+			return maxLongest
+		}
+		return 0
+	}
+	n := lengths[id]
+	for _, jump := range b.drafts[id].jumps {
+		if jump >= 0 {
+			n = max(n, lengths[jump])
+		}
+	}
+	return n
+}
+
+// classesAt is the classes all of whose characters lead on.
+func (b *builder) classesAt(id int32) classSet {
+	d := &b.drafts[id]
+	s := classesOf(d.bytes)
+	if len(d.bytes) == 0 || d.bytes[len(d.bytes)-1].hi < twoBytes {
+		return s
+	}
+	m := marker{b: b}
+	for _, shape := range wideShapes {
+		if !m.follows(id, shape, func(int32) bool { return true }) {
+			return s
+		}
+	}
+	return s | wideClass
+}
+
+// eachEnd calls visit for the states that byte sequences of a shape lead to.
+func (b *builder) eachEnd(id int32, shape []byteRange, visit func(int32)) {
+	if len(shape) == 0 {
+		visit(id)
+		return
+	}
+	if id < 0 {
+		return
+	}
+	for _, e := range b.drafts[id].bytes {
+		if e.lo <= shape[0].hi && shape[0].lo <= e.hi {
+			b.eachEnd(e.to, shape[1:], visit)
+		}
+	}
+}
+
+// wideShapes are the characters of wideClass: ranges of bytes, one behind the
+// other.
+var wideShapes = func() (shapes [][]byteRange) {
+	for _, r := range wideRanges {
+		shapes = appendShapes(shapes, r.Lo, r.Hi)
+	}
+	return shapes
+}()
+
+// appendShapes appends the spellings of the characters from lo to hi, which have
+// more than one byte.
+func appendShapes(shapes [][]byteRange, lo, hi rune) [][]byteRange {
+	for _, last := range []rune{threeBytes - 1, fourBytes - 1} {
+		if lo <= last && last < hi {
+			return appendShapes(appendShapes(shapes, lo, last), last+1, hi)
+		}
+	}
+	for shift := 6; shift <= 18; shift += 6 {
+		m := rune(1)<<shift - 1
+		if lo>>shift == hi>>shift {
+			break
+		}
+		if lo&m != 0 {
+			return appendShapes(appendShapes(shapes, lo, lo|m), lo|m+1, hi)
+		}
+		if hi&m != m {
+			return appendShapes(appendShapes(shapes, lo, hi&^m-1), hi&^m, hi)
+		}
+	}
+	first, last := utf8.AppendRune(nil, lo), utf8.AppendRune(nil, hi)
+	shape := make([]byteRange, len(first))
+	for i := range shape {
+		shape[i] = byteRange{first[i], last[i]}
+	}
+	return append(shapes, shape)
 }

@@ -18,7 +18,7 @@ type trieNode struct {
 	depth   uint16
 	b       byte
 	longest uint8    // bytes behind this one of the longest token below; at most maxLongest
-	below   classSet // of the bytes behind this one
+	below   classSet // of the bytes behind this one, with wideClass among plain tokens alone
 	first   int32    // the place of the tokens from here on in the trie's list
 }
 
@@ -28,6 +28,7 @@ const maxLongest = math.MaxUint8
 // add appends a trie of tokens that are sorted by their text and differ in it.
 func (t *trie) add(v *Vocabulary, sorted []int32) {
 	var path []int32 // nodes of the last token's bytes
+	var classes []classSet
 	for _, id := range sorted {
 		piece := v.piece(id)
 		same := 0
@@ -43,11 +44,12 @@ func (t *trie) add(v *Vocabulary, sorted []int32) {
 		t.nodes[path[len(path)-1]].token = id
 		t.tokens = append(t.tokens, id)
 		var below classSet
+		classes = appendClasses(classes[:0], piece)
 		for depth := len(path) - 1; depth >= 0; depth-- {
 			here := &t.nodes[path[depth]]
 			here.longest = max(here.longest, uint8(min(len(piece)-1-depth, maxLongest)))
 			here.below |= below
-			below |= classOf[piece[depth]]
+			below |= classes[depth]
 		}
 	}
 	t.close(path)
