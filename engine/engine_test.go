@@ -192,6 +192,7 @@ func TestPrepareErrors(t *testing.T) {
 		text string
 	}{
 		{"too long", user(strings.Repeat("x", 300)), CodeContext, "context is 256 tokens"},
+		{"much too long", user(strings.Repeat("x", 256*startBytes)), CodeContext, "more than "},
 		{"template", &Request{Messages: []Message{{Role: RoleUser}, {Role: RoleUser}}}, CodeInvalid, "roles must alternate"},
 		{"bias", &Request{Messages: user("hi").Messages, Sampling: Sampling{Bias: map[int]float64{1 << 30: 1}}}, CodeInvalid, "logit_bias"},
 	}

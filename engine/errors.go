@@ -26,8 +26,6 @@ type Error struct {
 	Param   string
 	// RetryAfter is when to try again; meant for CodeUnavailable and CodeOverloaded.
 	RetryAfter time.Duration
-	// PromptTokens and Context are the numbers of a CodeContext.
-	PromptTokens, Context int
 	// Err is the cause, for the log alone.
 	Err error
 }

@@ -40,18 +40,20 @@ func (p *Prepared) Tokens() []llama.Token { return p.tokens }
 // template, the length, the tokens of the bias. It works in the caller's
 // goroutine, and any number of them may. Errors are an *Error, or ctx's.
 func (e *Engine) Prepare(ctx context.Context, r *Request) (*Prepared, error) {
-	p, err := e.Count(ctx, r)
+	p, err := e.render(ctx, r)
 	if err != nil {
 		return nil, err
 	}
+	if n, err := e.startTokens(p.prompt.Parts); err != nil {
+		return nil, err
+	} else if n >= e.info.Context {
+		return nil, e.tooLong("more than ", n)
+	}
+	if err := e.tokenize(ctx, p); err != nil {
+		return nil, err
+	}
 	if n := len(p.tokens); n >= e.info.Context {
-		return nil, &Error{
-			Code:         CodeContext,
-			Message:      fmt.Sprintf("The prompt has %d tokens; this model's context is %d tokens, of which at least one is for the answer", n, e.info.Context),
-			Param:        "messages",
-			PromptTokens: n,
-			Context:      e.info.Context,
-		}
+		return nil, e.tooLong("", n)
 	}
 	p.maxTokens = e.info.Context - len(p.tokens)
 	if r.MaxTokens > 0 {
@@ -68,6 +70,14 @@ func (e *Engine) Prepare(ctx context.Context, r *Request) (*Prepared, error) {
 // Count is Prepare for a prompt that is only measured: its length has no limit,
 // and Generate is not for it.
 func (e *Engine) Count(ctx context.Context, r *Request) (*Prepared, error) {
+	p, err := e.render(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return p, e.tokenize(ctx, p)
+}
+
+func (e *Engine) render(ctx context.Context, r *Request) (*Prepared, error) {
 	began := time.Now()
 	p := &Prepared{stops: r.Stop, arrived: r.Arrived}
 	if p.arrived.IsZero() {
@@ -80,17 +90,54 @@ func (e *Engine) Count(ctx context.Context, r *Request) (*Prepared, error) {
 	if p.prompt, err = e.chat.Render(r.chatInput(began)); err != nil {
 		return nil, refused(err)
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if p.tokens, err = e.model.Tokenize(nil, p.prompt.Parts, true); err != nil {
-		return nil, fmt.Errorf("tokenize: %w", err)
-	}
-	if len(p.tokens) == 0 {
-		return nil, &Error{Code: CodeInvalid, Message: "The model's chat template makes an empty prompt of this conversation", Param: "messages"}
-	}
 	p.render = time.Since(began)
 	return p, nil
+}
+
+func (e *Engine) tokenize(ctx context.Context, p *Prepared) (err error) {
+	began := time.Now()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if p.tokens, err = e.model.Tokenize(nil, p.prompt.Parts, true); err != nil {
+		return fmt.Errorf("tokenize: %w", err)
+	}
+	if len(p.tokens) == 0 {
+		return &Error{Code: CodeInvalid, Message: "The model's chat template makes an empty prompt of this conversation", Param: "messages"}
+	}
+	p.render += time.Since(began)
+	return nil
+}
+
+// startBytes is how many bytes for each token of the context startTokens takes.
+const startBytes = 8
+
+// startTokens is how many tokens the start of a long prompt has, so that one that is
+// much too long is refused without tokenizing all of it; 0 if the prompt is shorter.
+func (e *Engine) startTokens(parts []llama.Part) (int, error) {
+	room := startBytes * e.info.Context
+	for i, p := range parts {
+		if room -= len(p.Text); room < 0 {
+			start := slices.Clone(parts[:i+1])
+			start[i].Text = p.Text[:len(p.Text)+room]
+			tokens, err := e.model.Tokenize(nil, start, true)
+			if err != nil {
+				return 0, fmt.Errorf("tokenize: %w", err)
+			}
+			return len(tokens), nil
+		}
+	}
+	return 0, nil
+}
+
+// tooLong is the error for a prompt of n tokens, or more.
+func (e *Engine) tooLong(than string, n int) *Error {
+	return &Error{
+		Code: CodeContext,
+		Message: fmt.Sprintf("The prompt has %s%d tokens; this model's context is %d tokens, of which at least one is for the answer",
+			than, n, e.info.Context),
+		Param: "messages",
+	}
 }
 
 // refused is the error for a conversation that the template does not take.
