@@ -1,5 +1,7 @@
 package grammar
 
+import "slices"
+
 // manyTexts is more texts of one kind than any answer has.
 const manyTexts = 1 << 20
 
@@ -22,6 +24,8 @@ func newNodeCounter(rules []Rule) *nodeCounter {
 
 func (c *nodeCounter) count(n Node) int {
 	switch n := n.(type) {
+	case nil: // of a rule in the making
+		return 0
 	case Class:
 		return countRunes(n)
 	case *DFA:
@@ -48,17 +52,35 @@ func (c *nodeCounter) count(n Node) int {
 	return 1
 }
 
-// alternatives counts the part that has the most, or the literals: others may
-// have texts in common.
+// alternatives counts the part that has the most, and the literals that no other
+// part can have. Other parts may have texts in common.
 func (c *nodeCounter) alternatives(alt Alt) int {
 	most, literals := 0, map[Literal]bool{}
 	for _, p := range alt {
 		if literal, ok := p.(Literal); ok {
 			literals[literal] = true
+		} else {
+			most = max(most, c.count(p))
 		}
-		most = max(most, c.count(p))
 	}
-	return max(most, len(literals))
+	apart := 0
+	for literal := range literals {
+		if !slices.ContainsFunc(alt, func(p Node) bool { return mayHave(p, literal) }) {
+			apart++
+		}
+	}
+	return min(max(most+apart, len(literals)), manyTexts)
+}
+
+// mayHave tells whether a node that is no literal may have a text.
+func mayHave(n Node, text Literal) bool {
+	switch n := n.(type) {
+	case Literal:
+		return false
+	case *DFA:
+		return n.match(string(text))
+	}
+	return true
 }
 
 // repeat counts the texts of the most repetitions, and the empty text.
@@ -105,6 +127,37 @@ func (d *DFA) count() int {
 		return n
 	}
 	return visit(0)
+}
+
+// maxCountedLength is how long texts are at most that are counted one by one.
+const maxCountedLength = 4096
+
+// count is how many texts there are for certain, up to manyTexts. It goes through
+// the lengths, with the number of ways to each state.
+func (t text) count() int {
+	if t.min == 0 && t.max == Unbounded {
+		return t.dfa.count()
+	}
+	ways, total := make([]int, len(t.dfa.States)), 0
+	ways[0] = 1
+	for n := 0; n <= maxCountedLength && (t.max == Unbounded || n <= t.max); n++ {
+		next := make([]int, len(ways))
+		for i, s := range t.dfa.States {
+			if ways[i] == 0 {
+				continue
+			}
+			if s.Accept && n >= t.min {
+				total = min(total+ways[i], manyTexts)
+			}
+			for _, e := range s.Edges {
+				next[e.To] = min(next[e.To]+countProduct(ways[i], int(e.Hi-e.Lo)+1), manyTexts)
+			}
+		}
+		if ways = next; total == manyTexts || !slices.ContainsFunc(ways, func(n int) bool { return n > 0 }) {
+			break
+		}
+	}
+	return total
 }
 
 func countRunes(set []Range) int {

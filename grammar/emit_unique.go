@@ -194,18 +194,20 @@ func (e *emitter) boundUnique(a *array) error {
 	if err != nil || s.has(kindArray) || s.has(kindObject) {
 		return err
 	}
-	nodes, err := e.scalars(s)
+	numbers, err := e.numbers(s.numbers)
 	if err != nil {
 		return err
 	}
-	n, counter := 0, &nodeCounter{}
-	for _, node := range nodes {
-		n += counter.count(node)
+	n, most := numbers.count(), 0
+	for _, has := range s.basic {
+		if has {
+			n++
+		}
 	}
-	if len(s.strings) > 1 { // which may have texts in common
-		n = counter.count(Alt(nodes))
+	for _, t := range s.strings { // which may have texts in common
+		most = max(most, t.count())
 	}
-	if n < manyTexts {
+	if n += most; n < manyTexts {
 		a.max = minBound(a.max, max(n, len(a.prefix)))
 	}
 	return nil
@@ -226,8 +228,8 @@ type uniqueItem struct {
 }
 
 // checkUnique makes sure that an array without repetitions never runs out of
-// items: of each kind there are more than can stand before it. Best
-// effort lets the others repeat; then the grammar is to be spelled again.
+// items: of each kind there are more than can stand before it. Best effort lets
+// the others repeat; then the grammar is to be spelled again.
 func (e *emitter) checkUnique() (again bool, err error) {
 	if len(e.uniques) == 0 {
 		return false, nil

@@ -38,6 +38,9 @@ func FuzzSchema(f *testing.F) {
 		if _, err := FromSchema(schema, Options{Limits: limits}); errors.As(err, &i) && strictErr == nil {
 			t.Fatalf("strict compiles, best effort: %v", err)
 		}
+		if _, err := FromSchema(schema, Options{Strict: true, Unique: true, Limits: limits}); err != nil && strictErr == nil {
+			t.Fatalf("strict compiles, with Unique: %v", err)
+		}
 		if strictErr != nil {
 			return
 		}

@@ -19,6 +19,8 @@ func TestUnique(t *testing.T) {
 			[]string{`[]`, `["a"]`, `["a","b",""]`, `["a","\\","\""]`}, []string{`["a","a"]`, `["","b",""]`, `["a",1]`}},
 		{"counted", `{"type":"array","items":{"type":"string","pattern":"^[a-z]$"},"uniqueItems":true,"minItems":2,"maxItems":3}`,
 			[]string{`["a","b"]`, `["c","a","b"]`}, []string{`["a"]`, `["a","b","a"]`, `["a","b","c","d"]`}},
+		{"used up", `{"type":"array","items":{"type":["string","boolean"],"pattern":"^(a|[b-z]b)*$","minLength":2,"maxLength":3},"uniqueItems":true,"minItems":52}`,
+			nil, []string{`["aa","aa"]`, `[]`}},
 		{"numbers", `{"type":"array","items":{"type":"number"},"uniqueItems":true}`,
 			[]string{`[1,10,1.5,-1,0]`, `[123456789012345,-1234567.00000001]`},
 			[]string{`[1,1]`, `[1,1.0]`, `[1.5,1.50]`, `[10,1e1]`, `[0,-0]`, `[1,2,1]`, `[9007199254740992,9007199254740993]`}},
@@ -63,6 +65,28 @@ func TestUnique(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", test.name, diff)
+		}
+	}
+}
+
+// TestCountTexts counts the texts that there are, or many.
+func TestCountTexts(t *testing.T) {
+	for source, want := range map[string]int{
+		`{"pattern":"^[a-z]{2}$"}`: 26 * 26, `{"pattern":"^(ab)*$","maxLength":7,"minLength":3}`: 2, `{"pattern":"^a*$","maxLength":9}`: 10,
+		`{}`: manyTexts, `{"maxLength":1}`: manyTexts, `{"pattern":"^a*$"}`: manyTexts, `{"pattern":"^a?b?$"}`: 4, `{"maxLength":0}`: 1,
+	} {
+		c := newCompiler(Options{Unique: true})
+		doc, err := c.parse([]byte(source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.doc = doc
+		s, err := c.shapeOf(c.schemaTerm(doc.root, &scope{anchors: map[string]*schema{}}))
+		if err != nil || len(s.strings) != 1 {
+			t.Fatalf("%s: %v %v", source, s, err)
+		}
+		if got := s.strings[0].count(); got != want {
+			t.Errorf("%s: got %d, want %d", source, got, want)
 		}
 	}
 }
