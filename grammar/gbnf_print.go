@@ -21,6 +21,9 @@ func (g *Grammar) GBNF() (string, error) {
 		}
 		p.rules[i].Body = body
 	}
+	for i := len(g.Rules); i < len(p.rules); i++ { // splitting may add rules
+		p.rules[i].Body = p.split(p.rules[i].Body)
+	}
 	var b strings.Builder
 	for _, r := range p.rules {
 		b.WriteString(r.Name)
@@ -108,6 +111,31 @@ func (p *printer) repeat(body Node, least, most int) Node {
 		return sequence(p.blocks(body, least, true), Repeat{body, 0, Unbounded})
 	}
 	return sequence(p.blocks(body, least, true), p.blocks(body, most-least, false))
+}
+
+// split is the node with all counts split that need it.
+func (p *printer) split(n Node) Node {
+	switch n := n.(type) {
+	case Seq:
+		parts := make([]Node, len(n))
+		for i, part := range n {
+			parts[i] = p.split(part)
+		}
+		return sequence(parts...)
+	case Alt:
+		parts := make(Alt, len(n))
+		for i, part := range n {
+			parts[i] = p.split(part)
+		}
+		return parts
+	case Repeat:
+		body := p.split(n.Body)
+		if max(n.Min, n.Max) <= maxRepeat {
+			return Repeat{body, n.Min, n.Max}
+		}
+		return p.repeat(body, n.Min, n.Max)
+	}
+	return n
 }
 
 // blocks is n repetitions, or up to n, in blocks of blocks.

@@ -183,6 +183,7 @@ func TestPrintedRuns(t *testing.T) {
 		"^[a-z]{1,255}$":       `root ::= "\"" [a-z]{1,255} "\""` + "\n",
 		"^[a-z]{3,9}(-x)?$":    `root ::= text` + "\n" + `text ::= "\"" [a-z]{3,9} ("\"" | "-" text-2)` + "\n" + `text-2 ::= "x\""` + "\n",
 		"^(ab?){0,200}$":       "",
+		"^x[ab]{3,3500}$":      "root ::= text\ntext ::= \"\\\"x\" [ab]{3} block? [ab]{0,1497} \"\\\"\"\nblock ::= [ab]{0,2000}\n",
 		"^(a[0-9]|b){1,200}c$": "",
 	} {
 		g, err := FromSchema([]byte(`{"type":"string","pattern":`+quote(pattern)+`}`), Options{Strict: true})
