@@ -12,8 +12,8 @@ type Options struct {
 	// "," and ":". A chat template that writes calls with ", " and ": " gets its
 	// own spelling back, so that the next turn's prompt has the same tokens.
 	Comma, Colon string
-	// Unique lets the grammar have Unique nodes, which an acceptor needs a memory
-	// for. Without it uniqueItems is enforced only for items out of a few values.
+	// Unique lets the grammar have Unique nodes, which GBNF cannot say. Without it
+	// uniqueItems is enforced only for items out of a few values.
 	Unique bool
 	Limits Limits
 }

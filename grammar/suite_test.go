@@ -37,7 +37,7 @@ func TestSuite(t *testing.T) {
 	var results []string
 	count := map[string]int{}
 	for _, c := range readCases(t, suiteEnv) {
-		result := scoreCase(t, c, Options{Strict: true})
+		result := scoreCase(t, c, Options{Strict: true, Unique: true})
 		results = append(results, c.ID+" "+result)
 		draft, _, _ := strings.Cut(c.ID, "/")
 		count[draft+" "+result]++
@@ -50,7 +50,7 @@ func TestSuite(t *testing.T) {
 // one.
 func TestWild(t *testing.T) {
 	cases := readCases(t, wildEnv)
-	for name, o := range map[string]Options{"plain": {Strict: true}, "unique": {Strict: true, Unique: true}} {
+	for name, o := range map[string]Options{"as GBNF": {Strict: true}, "whole": {Strict: true, Unique: true}} {
 		t.Run(name, func(t *testing.T) {
 			count := map[string]int{}
 			for _, c := range cases {

@@ -35,7 +35,8 @@ JSON pointer to the keyword that is to blame; of each instance whether it is
 admitted; and the time that the grammar took.
 
 What cannot be enforced is an error, or, with --best-effort, is told on stderr
-and left out, so that the grammar admits more than the schema.`,
+and left out, so that the grammar admits more than the schema. GBNF cannot say
+that an array's items differ: that is checked, but not printed.`,
 		Example: `  b3infer grammar --schema person.json
   b3infer grammar --schema person.json --check alice.json bob.json
   b3infer grammar --jsonl < schemas.jsonl > results.jsonl`,
@@ -88,7 +89,7 @@ func (p *program) readGrammar(o grammarOptions) (*grammar.Grammar, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := grammar.FromSchema(text, grammar.Options{Strict: !o.bestEffort})
+	g, err := grammar.FromSchema(text, grammar.Options{Strict: !o.bestEffort, Unique: o.check})
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +199,7 @@ func answerLine(text []byte, bestEffort bool) bulkAnswer {
 	}
 	a := bulkAnswer{ID: line.ID, Accepted: make([]bool, len(line.Instances))}
 	start := time.Now()
-	g, err := grammar.FromSchema(line.Schema, grammar.Options{Strict: !bestEffort})
+	g, err := grammar.FromSchema(line.Schema, grammar.Options{Strict: !bestEffort, Unique: true})
 	a.CompileMS = float64(time.Since(start).Microseconds()) / 1000
 	if err != nil {
 		a.Error, a.Path = err.Error(), pointerOf(err)
