@@ -50,6 +50,13 @@ function* files(folder) {
   }
 }
 
+const parsed = new Map()
+
+function parse(file) {
+  if (!parsed.has(file)) parsed.set(file, JSON.parse(fs.readFileSync(file)))
+  return parsed.get(file)
+}
+
 // bundle takes definitions that stand in files beside a schema into it.
 function bundle(schema, file) {
   const taken = {}
@@ -58,13 +65,13 @@ function bundle(schema, file) {
     if (!isObject(v)) return v
     const out = {}
     for (const [key, value] of Object.entries(v)) out[key] = rewrite(value, at)
-    const [, beside, name] = /^([\w.-]*\.json)?#\/definitions\/([^/]+)$/.exec(v.$ref ?? '') ?? []
+    const [, beside, shelf, name] = /^(?:.*\/)?([\w.-]+\.json)?#\/(definitions|\$defs)\/([^/]+)$/.exec(v.$ref ?? '') ?? []
     if (name && (beside || at !== file)) {
       out.$ref = '#/definitions/' + name
       if (!(name in taken)) {
         const source = beside ? path.join(path.dirname(at), beside) : at
-        taken[name] = true
-        taken[name] = rewrite(JSON.parse(fs.readFileSync(source)).definitions[name], source)
+        taken[name] = true // for definitions that come to themselves
+        taken[name] = rewrite(parse(source)[shelf][name], source)
       }
     }
     return out
