@@ -237,11 +237,15 @@ func (e *emitter) object(o *object, t *term, name string) (Node, error) {
 	w := objectWriter{e: e, o: o, name: name, ids: map[objectKey]int{}, values: make([]Node, len(o.keys))}
 	var needs *formula
 	w.required, needs = o.needs.split()
-	if w.member, err = e.members(free, name); err != nil {
+	if w.member, err = e.members(free, name, nil); err != nil {
 		return nil, err
 	}
 	if len(o.owed) == 1 {
-		if w.owed, err = e.members(o.owed, name); err != nil {
+		if w.owed, err = e.members(o.owed, name, nil); err != nil {
+			return nil, err
+		}
+	} else if o.min > 1 && e.c.unique && e.mode == spellFreely {
+		if err := w.differing(free); err != nil {
 			return nil, err
 		}
 	}
@@ -265,8 +269,19 @@ func (e *emitter) object(o *object, t *term, name string) (Node, error) {
 	return sequence(Literal("{"), w.graph.node(&e.ruleList, name), Literal("}")), nil
 }
 
-// members spells one member of any of the classes, or is nil without classes.
-func (e *emitter) members(classes []class, name string) (Node, error) {
+// differing prepares for free members whose keys must differ to be counted.
+func (w *objectWriter) differing(free []class) (err error) {
+	w.names = manyTexts
+	for _, cl := range free {
+		w.names = min(w.names, cl.dfa.count())
+	}
+	w.differ, err = w.e.members(free, w.name, func(key Node) Node { return Item{key} })
+	return err
+}
+
+// members spells one member of any of the classes, or is nil without classes. The
+// key may be wrapped.
+func (e *emitter) members(classes []class, name string, wrap func(Node) Node) (Node, error) {
 	var alt []Node
 	for _, cl := range classes {
 		k, err := e.quoted(cl.dfa)
@@ -276,6 +291,9 @@ func (e *emitter) members(classes []class, name string) (Node, error) {
 		v, err := e.value(cl.term, name+"-value")
 		if err != nil {
 			return nil, err
+		}
+		if wrap != nil {
+			k = wrap(k)
 		}
 		alt = append(alt, sequence(k, Literal(e.c.colon), v))
 	}
@@ -305,6 +323,8 @@ type objectWriter struct {
 	name   string
 	member Node   // a free member, nil if there can be none
 	owed   Node   // the free member that must be there, nil if none must
+	differ Node   // a free member of a Unique, if several may have to be there
+	names  int    // how many free keys there are, up to manyTexts
 	values []Node // of the declared keys, once they are needed
 
 	required map[string]bool
@@ -402,6 +422,8 @@ func (w *objectWriter) tail(s objectState) Node {
 		return nil
 	case w.member == nil && w.owed == nil:
 		return Seq{}
+	case least > 1 && w.differ != nil:
+		return w.several(s.started, least, most)
 	case least > 1 && w.e.c.strict:
 		// A free name may come twice, which parsers count once.
 		w.refused = true
@@ -409,7 +431,18 @@ func (w *objectWriter) tail(s objectState) Node {
 	case least > 1:
 		w.refused = true
 	}
-	return w.free(s.started, least, most)
+	return w.free(w.member, s.started, least, most)
+}
+
+// several spells at least so many free members with different keys.
+func (w *objectWriter) several(started bool, least, most int) Node {
+	if w.names < manyTexts {
+		most = minBound(most, w.names)
+	}
+	if most != Unbounded && most < least {
+		return nil
+	}
+	return Unique{w.free(w.differ, started, least, most)}
 }
 
 // ends tells whether there is a way to the end of the object.
@@ -417,7 +450,7 @@ func (w *objectWriter) ends() bool {
 	return slices.ContainsFunc(w.graph, func(s graphState) bool { return s.final != nil })
 }
 
-func (w *objectWriter) free(started bool, least, most int) Node {
+func (w *objectWriter) free(member Node, started bool, least, most int) Node {
 	comma := Literal(w.e.c.comma)
 	fewer := func(n int) int {
 		if most == Unbounded {
@@ -427,15 +460,15 @@ func (w *objectWriter) free(started bool, least, most int) Node {
 	}
 	switch {
 	case w.owed != nil && started:
-		return sequence(repeated(sequence(comma, w.member), least-1, fewer(1)), comma, w.owed)
+		return sequence(repeated(sequence(comma, member), least-1, fewer(1)), comma, w.owed)
 	case w.owed != nil:
-		return sequence(repeated(sequence(w.member, comma), least-1, fewer(1)), w.owed)
+		return sequence(repeated(sequence(member, comma), least-1, fewer(1)), w.owed)
 	case started:
-		return repeated(sequence(comma, w.member), least, most)
+		return repeated(sequence(comma, member), least, most)
 	case most == 0:
 		return Seq{}
 	}
-	n := sequence(w.member, repeated(sequence(comma, w.member), max(least-1, 0), fewer(1)))
+	n := sequence(member, repeated(sequence(comma, member), max(least-1, 0), fewer(1)))
 	if least == 0 {
 		n = optional(n)
 	}

@@ -134,7 +134,7 @@ func (m schemaMaker) keyword(depth int) string {
 		func() string { return `"minItems":` + m.count() },
 		func() string { return `"maxItems":` + m.count() },
 		func() string { return `"uniqueItems":true` },
-		func() string { return `"minProperties":` + m.pick("count", "0", "1") },
+		func() string { return `"minProperties":` + m.count() },
 		func() string { return `"maxProperties":` + m.count() },
 		func() string { return `"required":` + m.nameList() },
 		func() string {
