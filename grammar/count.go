@@ -7,16 +7,25 @@ const manyTexts = 1 << 20
 
 // A nodeCounter counts the texts of nodes: at least so many there are, up to
 // manyTexts.
-type nodeCounter struct{ rules []int }
+type nodeCounter struct {
+	rules []int
+	dfas  map[*DFA]int
+}
 
 // countingRounds is how often rules that lead to themselves are looked at.
 const countingRounds = 6
 
 func newNodeCounter(rules []Rule) *nodeCounter {
-	c := &nodeCounter{rules: make([]int, len(rules))}
+	c := &nodeCounter{rules: make([]int, len(rules)), dfas: map[*DFA]int{}}
 	for range countingRounds {
+		changed := false
 		for i := len(rules) - 1; i >= 0; i-- {
-			c.rules[i] = max(c.rules[i], c.count(rules[i].Body))
+			if n := c.count(rules[i].Body); n > c.rules[i] {
+				c.rules[i], changed = n, true
+			}
+		}
+		if !changed {
+			break
 		}
 	}
 	return c
@@ -29,7 +38,12 @@ func (c *nodeCounter) count(n Node) int {
 	case Class:
 		return countRunes(n)
 	case *DFA:
-		return n.count()
+		count, ok := c.dfas[n]
+		if !ok {
+			count = n.count()
+			c.dfas[n] = count
+		}
+		return count
 	case Ref:
 		return c.rules[n]
 	case Seq:
