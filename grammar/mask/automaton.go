@@ -71,6 +71,7 @@ type Automaton struct {
 	fault error // why this call cannot go on
 
 	fill    fill
+	bases   int    // inner masks that are being worked out for another one
 	locals  []item // scratch
 	scratch []int32
 	moved   []int32 // scratch

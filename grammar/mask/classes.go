@@ -121,3 +121,40 @@ func (e byteEdge) touches(s classSet) bool {
 	}
 	return false
 }
+
+// wideShapes are the characters of wideClass: ranges of bytes, one behind the
+// other.
+var wideShapes = func() (shapes [][]byteRange) {
+	for _, r := range wideRanges {
+		shapes = appendShapes(shapes, r.Lo, r.Hi)
+	}
+	return shapes
+}()
+
+// appendShapes appends the spellings of the characters from lo to hi, which have
+// more than one byte.
+func appendShapes(shapes [][]byteRange, lo, hi rune) [][]byteRange {
+	for _, last := range []rune{threeBytes - 1, fourBytes - 1} {
+		if lo <= last && last < hi {
+			return appendShapes(appendShapes(shapes, lo, last), last+1, hi)
+		}
+	}
+	for shift := 6; shift <= 18; shift += 6 {
+		m := rune(1)<<shift - 1
+		if lo>>shift == hi>>shift {
+			break
+		}
+		if lo&m != 0 {
+			return appendShapes(appendShapes(shapes, lo, lo|m), lo|m+1, hi)
+		}
+		if hi&m != m {
+			return appendShapes(appendShapes(shapes, lo, hi&^m-1), hi&^m, hi)
+		}
+	}
+	first, last := utf8.AppendRune(nil, lo), utf8.AppendRune(nil, hi)
+	shape := make([]byteRange, len(first))
+	for i := range shape {
+		shape[i] = byteRange{first[i], last[i]}
+	}
+	return append(shapes, shape)
+}

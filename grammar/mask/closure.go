@@ -9,10 +9,11 @@ type closure struct {
 	ends   bool  // the rule at the bottom may end
 	memory int32 // with which it may, or mixed
 
-	seen  []item // places that were followed
-	table []int32
-	stamp []uint32
-	round uint32
+	seen  []item   // places that were followed
+	table []int32  // a hash table of them, once they are more than a few
+	stamp []uint32 // of the slots of table: those of another filling are empty
+	fills uint32   // fillings of table so far
+	round uint32   // closures so far
 
 	called  []pendingCall // linked by entry
 	pending []pendingEntry
@@ -46,8 +47,7 @@ func (c *closure) start() {
 	c.roots, c.order, c.marked = c.roots[:0], c.order[:0], c.marked[:0]
 	c.ends, c.memory = false, noMemory
 	c.round++
-	if c.round == 0 { // after four thousand million closures: forget the old stamps
-		clear(c.stamp)
+	if c.round == 0 { // after four thousand million closures: forget the old ones
 		clear(c.pending)
 		c.round = 1
 	}
@@ -72,13 +72,13 @@ func (c *closure) visit(it item) bool {
 	}
 	mask := uint64(len(c.table) - 1)
 	i := hashItems([]item{it}) & mask
-	for c.stamp[i] == c.round {
+	for c.stamp[i] == c.fills {
 		if c.seen[c.table[i]] == it {
 			return false
 		}
 		i = (i + 1) & mask
 	}
-	c.table[i], c.stamp[i] = int32(len(c.seen)), c.round
+	c.table[i], c.stamp[i] = int32(len(c.seen)), c.fills
 	c.seen = append(c.seen, it)
 	return true
 }
@@ -92,13 +92,17 @@ func (c *closure) rehash() {
 	if size > len(c.table) {
 		c.table, c.stamp = make([]int32, size), make([]uint32, size)
 	}
+	if c.fills++; c.fills == 0 {
+		clear(c.stamp)
+		c.fills = 1
+	}
 	mask := uint64(size - 1)
 	for id, it := range c.seen {
 		i := hashItems([]item{it}) & mask
-		for c.stamp[i] == c.round {
+		for c.stamp[i] == c.fills {
 			i = (i + 1) & mask
 		}
-		c.table[i], c.stamp[i] = int32(id), c.round
+		c.table[i], c.stamp[i] = int32(id), c.fills
 	}
 }
 

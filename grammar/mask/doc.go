@@ -29,5 +29,17 @@
 // the Vocabulary, for all grammars.
 //
 // Masks are exact: a token is in the mask if and only if the text with it can be
-// completed.
+// completed. There is one exception. A grammar.Unique is no matter of places in a
+// grammar alone: what was read before counts. Its masks are worked out as if any
+// item might come, and then the tokens that would repeat one, or lead where nothing
+// else is left, are taken away. A token that ends an item and has more than a few
+// bytes of the next one is not allowed there, for the price of finding out; its
+// text is, in several tokens.
+//
+// # Memory and time
+//
+// All that is worked out stands in lists without pointers, up to a limit; beyond
+// it the automaton forgets everything and starts a new epoch. A sequence that
+// comes from an older one reads its tokens again. Masks and transitions that are
+// known cost no allocation. What a grammar may cost in one call is bounded too.
 package mask

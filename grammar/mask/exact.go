@@ -66,7 +66,7 @@ func (a *Automaton) acceptExactly(from, token int32) int32 {
 // allow: what repeats an item, or can do nothing else.
 func (a *Automaton) barred(id, vague int32, r recipe) []int32 {
 	f := &a.fill
-	a.make(&r, f.mask)
+	a.assemble(&r, f.mask)
 	less := a.scratch[:0]
 	bar := func(t int32) {
 		if hasBit(f.mask, t) {

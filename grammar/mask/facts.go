@@ -1,10 +1,6 @@
 package mask
 
 import (
-	"cmp"
-	"slices"
-	"unicode/utf8"
-
 	"github.com/b3os/b3infer/grammar"
 )
 
@@ -25,60 +21,6 @@ func (p *program) fact(r grammar.Ref) ruleFacts {
 		p.facts[r].open = p.endsOpen(body)
 	}
 	return p.facts[r]
-}
-
-// changeOf is what entering a rule of the node does to the memory.
-func changeOf(n grammar.Node) memoryChange {
-	switch n.(type) {
-	case grammar.Unique:
-		return changeUnique
-	case grammar.Item:
-		return changeItem
-	}
-	return changeNothing
-}
-
-func endFlag(c memoryChange) stateFlags {
-	return [...]stateFlags{changeNothing: 0, changeUnique: flagEndsUnique, changeItem: flagEndsItem}[c]
-}
-
-// memorizing tells of each rule whether a Unique or an Item is in it, or in one
-// that it leads to.
-func memorizing(g *grammar.Grammar) []bool {
-	out := make([]bool, len(g.Rules))
-	for changed := true; changed; {
-		changed = false
-		for i := len(g.Rules) - 1; i >= 0; i-- {
-			if !out[i] && contains(g.Rules[i].Body, out) {
-				out[i], changed = true, true
-			}
-		}
-	}
-	return out
-}
-
-// contains tells whether a Unique or an Item is in a node; rules tells it of
-// rules.
-func contains(n grammar.Node, rules []bool) bool {
-	any := func(parts []grammar.Node) bool {
-		return slices.ContainsFunc(parts, func(p grammar.Node) bool { return contains(p, rules) })
-	}
-	switch n := n.(type) {
-	case grammar.Unique, grammar.Item:
-		return true
-	case grammar.Ref:
-		return rules[n]
-	case grammar.Seq:
-		return any(n)
-	case grammar.Alt:
-		return any(n)
-	case grammar.Repeat:
-		return contains(n.Body, rules)
-	case grammar.Bag:
-		return contains(n.Sep, rules) ||
-			slices.ContainsFunc(n.Items, func(item grammar.BagItem) bool { return contains(item.Body, rules) })
-	}
-	return false
 }
 
 // Rules and automata up to these sizes are copied to where they stand, rather
@@ -176,46 +118,6 @@ func isCharacter(n grammar.Node) bool {
 		return isSmall(n)
 	}
 	return false
-}
-
-// asClass is a node as a class of characters, if it is one.
-func (p *program) asClass(n grammar.Node) (grammar.Class, bool) {
-	switch n := n.(type) {
-	case grammar.Class:
-		return n, true
-	case grammar.Literal:
-		r, size := utf8.DecodeRuneInString(string(n))
-		return grammar.Class{{Lo: r, Hi: r}}, size > 0 && size == len(n)
-	case grammar.Ref:
-		if p.fact(n).inline {
-			return p.asClass(p.grammar.Rules[n].Body)
-		}
-	case grammar.Alt:
-		var all grammar.Class
-		for _, part := range n {
-			c, ok := p.asClass(part)
-			if !ok {
-				return nil, false
-			}
-			all = append(all, c...)
-		}
-		return union(all), len(all) > 0
-	}
-	return nil, false
-}
-
-// union sorts ranges and joins those that meet, in place.
-func union(ranges grammar.Class) grammar.Class {
-	slices.SortFunc(ranges, func(a, b grammar.Range) int { return cmp.Compare(a.Lo, b.Lo) })
-	out := ranges[:0]
-	for _, r := range ranges {
-		if n := len(out); n > 0 && r.Lo <= out[n-1].Hi+1 {
-			out[n-1].Hi = max(out[n-1].Hi, r.Hi)
-		} else {
-			out = append(out, r)
-		}
-	}
-	return out
 }
 
 // manyLetters is from how many letters on a place counts as open.

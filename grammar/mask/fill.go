@@ -53,9 +53,15 @@ func (a *Automaton) hold(local int32, in *inner) {
 	a.innerAt += 8
 }
 
+// maxBases is how many inner masks may be worked out for the sake of another one.
+const maxBases = 2
+
 func (a *Automaton) fillInner(local int32) *inner {
-	if base := a.baseOf(local); base != unknown && a.fault == nil {
-		if in := a.innerOf(base); !in.partial && a.fault == nil {
+	if base := a.baseOf(local); base != unknown && a.fault == nil && a.bases < maxBases {
+		a.bases++
+		in := a.innerOf(base)
+		a.bases--
+		if !in.partial && a.fault == nil {
 			return a.fillFrom(local, base, in)
 		}
 	}

@@ -59,25 +59,26 @@ var unitSchemas = map[string]string{
 
 // unitTexts are grammars in GBNF.
 var unitTexts = map[string]string{
-	"empty":           `root ::= ""`,
-	"maybe":           `root ::= "a"?`,
-	"words":           `root ::= word (" " word)* "."` + "\n" + `word ::= [a-z]+`,
-	"open tail":       `root ::= name? ";" name ";"` + "\n" + `name ::= [a-z]+ | [a-z]* "1"`,
-	"nullable tail":   `root ::= ("x" name ";")+` + "\n" + `name ::= [a-z]*`,
-	"nullable parts":  `root ::= a b c d` + "\n" + `a ::= "a"*` + "\n" + `b ::= "b"? a` + "\n" + `c ::= b b | "c"` + "\n" + `d ::= (a c)? "d"?`,
-	"ambiguous":       `root ::= s+` + "\n" + `s ::= "a" | "aa" | "a" s "b" | "(" s* ")"`,
-	"right recursion": `root ::= "a" root | "b"`,
-	"middle":          `root ::= "(" root ")" root | ""`,
-	"counted":         `root ::= (("ab"{2,3} "x"?){1,2} ";"){2,}`,
-	"counted open":    `root ::= x{3,200} "b" x*` + "\n" + `x ::= [ab]`,
-	"counted words":   `root ::= word{2,3}` + "\n" + `word ::= [a-z]{1,3} " "?`,
-	"nullable rounds": `root ::= (a b){2,4} "c"` + "\n" + `a ::= "a"?` + "\n" + `b ::= "b"*`,
-	"characters":      `root ::= [^"\x00-\x1f日]* ("日本" | [\U0001F600-\U0001F64F] | "é")`,
-	"token":           `root ::= "a"? <tool_call> [a-z]* </tool_call> <think>?`,
-	"not token":       `root ::= (!<tool_call>)* <tool_call> "a"+`,
-	"numbered":        `root ::= <[260]> "x" !<[97]> [a-z]?`,
-	"unknown token":   `root ::= <nowhere> !<nowhere> "a"`,
-	"text token":      `root ::= "a" <[97]> <[300]>`,
+	"empty":            `root ::= ""`,
+	"maybe":            `root ::= "a"?`,
+	"words":            `root ::= word (" " word)* "."` + "\n" + `word ::= [a-z]+`,
+	"open tail":        `root ::= name? ";" name ";"` + "\n" + `name ::= [a-z]+ | [a-z]* "1"`,
+	"nullable tail":    `root ::= ("x" name ";")+` + "\n" + `name ::= [a-z]*`,
+	"nullable parts":   `root ::= a b c d` + "\n" + `a ::= "a"*` + "\n" + `b ::= "b"? a` + "\n" + `c ::= b b | "c"` + "\n" + `d ::= (a c)? "d"?`,
+	"ambiguous":        `root ::= s+` + "\n" + `s ::= "a" | "aa" | "a" s "b" | "(" s* ")"`,
+	"right recursion":  `root ::= "a" root | "b"`,
+	"middle":           `root ::= "(" root ")" root | ""`,
+	"counted":          `root ::= (("ab"{2,3} "x"?){1,2} ";"){2,}`,
+	"counted open":     `root ::= x{3,200} "b" x*` + "\n" + `x ::= [ab]`,
+	"counted words":    `root ::= word{2,3}` + "\n" + `word ::= [a-z]{1,3} " "?`,
+	"ambiguous rounds": `root ::= word{2,7}` + "\n" + `word ::= [a-z]{1,3} " "?`,
+	"nullable rounds":  `root ::= (a b){2,4} "c"` + "\n" + `a ::= "a"?` + "\n" + `b ::= "b"*`,
+	"characters":       `root ::= [^"\x00-\x1f日]* ("日本" | [\U0001F600-\U0001F64F] | "é")`,
+	"token":            `root ::= "a"? <tool_call> [a-z]* </tool_call> <think>?`,
+	"not token":        `root ::= (!<tool_call>)* <tool_call> "a"+`,
+	"numbered":         `root ::= <[260]> "x" !<[97]> [a-z]?`,
+	"unknown token":    `root ::= <nowhere> !<nowhere> "a"`,
+	"text token":       `root ::= "a" <[97]> <[300]>`,
 }
 
 // unitNodes are grammars of nodes that neither schemas nor GBNF have.
@@ -147,6 +148,10 @@ func units(t testing.TB) []unit {
 		}
 		out = append(out, unit{name, g})
 	}
+	out = append(out, unit{"unique in parts", &grammar.Grammar{Rules: []grammar.Rule{
+		{Name: "root", Body: grammar.Seq{grammar.Literal("["), grammar.Unique{Body: grammar.Repeat{Body: grammar.Ref(1), Max: grammar.Unbounded}}, grammar.Literal("]")}},
+		{Name: "part", Body: grammar.Seq{grammar.Literal("x"), grammar.Repeat{Body: grammar.Item{Body: grammar.Repeat{Body: grammar.Class{{Lo: 'a', Hi: 'b'}}, Min: 1, Max: 3}}, Max: 1}}},
+	}}})
 	for name, node := range unitNodes {
 		out = append(out, unit{name, &grammar.Grammar{Rules: []grammar.Rule{{Name: "root", Body: node}}}})
 	}

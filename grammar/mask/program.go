@@ -3,8 +3,6 @@ package mask
 import (
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/b3os/b3infer/grammar"
 )
@@ -70,17 +68,6 @@ const (
 	flagMemorizes                         // what the rule does depends on what was read before
 )
 
-// change is what leaving a rule at a state does to the memory.
-func (f stateFlags) change() memoryChange {
-	switch {
-	case f&flagEndsUnique != 0:
-		return changeUnique
-	case f&flagEndsItem != 0:
-		return changeItem
-	}
-	return changeNothing
-}
-
 // A byteEdge leads to a state on the bytes from lo to hi.
 type byteEdge struct {
 	to     int32
@@ -138,62 +125,6 @@ const noTail = -1
 
 // An ownKey is for a rule that is called from one place: its number.
 type ownKey int
-
-// An entry is a rule with the register that it begins with.
-type entry struct {
-	rule          int32
-	register      uint64
-	open          bool // the lists below are made
-	starts, calls span
-}
-
-type span struct{ from, to int32 }
-
-type entryKey struct {
-	rule     int32
-	register uint64
-}
-
-// A startItem is an item of an entry, without its frame.
-type startItem struct {
-	register uint64
-	state    int32
-}
-
-// A startCall is a call that an entry begins with.
-type startCall struct {
-	callEdge
-	register uint64 // of the caller
-}
-
-// The register of a loop: the rounds that it must still make, and those that it
-// may. Unlimited ones are not counted.
-func rounds(need, left uint32) uint64 { return uint64(need)<<32 | uint64(left) }
-
-func roundsOf(register uint64) (need, left uint32) { return uint32(register >> 32), uint32(register) }
-
-const unlimited = 1<<32 - 1
-
-// repeatRegister is the register that a counted loop begins with.
-func repeatRegister(least, most int) uint64 {
-	left := uint32(unlimited)
-	if most != grammar.Unbounded {
-		left = uint32(min(most, unlimited-1))
-	}
-	return rounds(uint32(min(least, unlimited-1)), left)
-}
-
-// countRound takes one round off.
-func countRound(register uint64) uint64 {
-	need, left := roundsOf(register)
-	if need > 0 && need != unlimited {
-		need--
-	}
-	if left != unlimited {
-		left--
-	}
-	return rounds(need, left)
-}
 
 // newProgram is a program of no rules.
 func newProgram(v *Vocabulary) *program {
@@ -254,129 +185,4 @@ func (p *program) rule(key ruleKey, n grammar.Node) int32 {
 	p.ruleOf[key] = id
 	p.rules = append(p.rules, rule{key, n, noState, changeOf(n)})
 	return id
-}
-
-// entry is the number of an entry, which is made if it is new.
-func (p *program) entry(rule int32, register uint64) int32 {
-	key := entryKey{rule, register}
-	if id, ok := p.entryOf[key]; ok {
-		return id
-	}
-	id := int32(len(p.entries))
-	p.entryOf[key] = id
-	p.entries = append(p.entries, entry{rule: rule, register: register})
-	return id
-}
-
-// opened is an entry with its lists: the rule is built if it is not yet, and the
-// items that it begins with and the rules that it begins with are listed. An
-// empty text of the rule is the business of its callers.
-func (p *program) opened(id int32) *entry {
-	e := &p.entries[id]
-	if e.open {
-		return e
-	}
-	rule := e.rule
-	if p.rules[rule].start == noState {
-		p.build(rule)
-		e = &p.entries[id] // building makes entries
-	}
-	e.open = true
-	e.starts.from, e.calls.from = int32(len(p.starts)), int32(len(p.begins))
-	todo := []startItem{{e.register, p.rules[rule].start}}
-	for seen := map[startItem]bool{}; len(todo) > 0; {
-		it := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if seen[it] {
-			continue
-		}
-		seen[it] = true
-		if p.states[it.state].kind != stateEdges {
-			todo = p.fork(it, todo)
-			continue
-		}
-		if p.hasEdges(it.state) {
-			p.starts = append(p.starts, it)
-		}
-		for _, to := range p.jumpsOf(it.state) {
-			todo = append(todo, startItem{it.register, to})
-		}
-		for _, call := range p.callsOf(it.state) {
-			p.begins = append(p.begins, startCall{call, it.register})
-		}
-	}
-	e.starts.to, e.calls.to = int32(len(p.starts)), int32(len(p.begins))
-	return e
-}
-
-// hasEdges tells whether a state can read something itself.
-func (p *program) hasEdges(s int32) bool {
-	here, next := &p.states[s], &p.states[s+1]
-	return here.bytes < next.bytes || here.tokens < next.tokens
-}
-
-// absorbs is how many plain characters an item certainly stays alive on, without
-// leaving its rule.
-func (p *program) absorbs(it item) uint32 {
-	switch flags := p.states[it.state].flags; {
-	case flags&flagAbsorbs != 0:
-		return unlimited
-	case flags&flagAbsorbsBy != 0:
-		_, left := roundsOf(it.register)
-		return left
-	}
-	return 0
-}
-
-// runOf is how long an item certainly stays alive on bytes of some classes.
-func (p *program) runOf(it item) run {
-	s := &p.states[it.state]
-	if s.flags&flagRunsBy == 0 {
-		return s.run
-	}
-	_, left := roundsOf(it.register)
-	return run{s.run.classes, uint8(min(left, maxLongest))}
-}
-
-// fork appends where an item goes on that stands at a loop or a bag.
-func (p *program) fork(it startItem, dst []startItem) []startItem {
-	st := p.states[it.state]
-	switch st.kind {
-	case stateLoopEnd, stateLoopHead:
-		if st.kind == stateLoopEnd {
-			it.register = countRound(it.register)
-		}
-		l := p.loops[st.param]
-		need, left := roundsOf(it.register)
-		if need == 0 {
-			dst = append(dst, startItem{0, l.exit})
-		}
-		if left > 0 {
-			dst = append(dst, startItem{it.register, l.body})
-		}
-	case stateBagChoose:
-		b := &p.bags[st.param]
-		for i, body := range b.items {
-			if b.allows(it.register, i) {
-				dst = append(dst, startItem{it.register | 1<<i, body})
-			}
-		}
-	case stateBagEnd:
-		b := &p.bags[st.param]
-		if b.complete(it.register) {
-			dst = append(dst, startItem{0, b.exit})
-		}
-		if b.goesOn(it.register) {
-			dst = append(dst, startItem{it.register, b.separator})
-		}
-	}
-	return dst
-}
-
-// tokenNumber reads the form <[N]>.
-func tokenNumber(text string) (int32, bool) {
-	digits, opened := strings.CutPrefix(text, "<[")
-	digits, closed := strings.CutSuffix(digits, "]>")
-	n, err := strconv.ParseUint(digits, 10, 31)
-	return int32(n), opened && closed && err == nil
 }

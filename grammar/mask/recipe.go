@@ -106,7 +106,7 @@ func (a *Automaton) compose(id int32) recipe {
 	if whole {
 		a.walkAll(id)
 	} else {
-		a.mix(out.parts, f.mask)
+		a.join(out.parts, f.mask)
 	}
 	setBits(f.mask, ids)
 	if whole && a.program.remembers {
@@ -199,8 +199,8 @@ func (a *Automaton) addOthers(id int32, mask []uint64) bool {
 	return found
 }
 
-// mix makes a mask of inner masks.
-func (a *Automaton) mix(parts span, mask []uint64) {
+// join makes a mask of inner masks.
+func (a *Automaton) join(parts span, mask []uint64) {
 	if parts.from == parts.to {
 		clear(mask)
 		return
@@ -211,12 +211,12 @@ func (a *Automaton) mix(parts span, mask []uint64) {
 	}
 }
 
-// make makes the mask of a recipe.
-func (a *Automaton) make(r *recipe, mask []uint64) {
+// assemble makes the mask of a recipe.
+func (a *Automaton) assemble(r *recipe, mask []uint64) {
 	if r.whole >= 0 {
 		copy(mask, a.recipes.whole[r.whole])
 	} else {
-		a.mix(r.parts, mask)
+		a.join(r.parts, mask)
 		setBits(mask, a.recipes.ids[r.ids.from:r.ids.to])
 	}
 	for _, t := range a.recipes.ids[r.less.from:r.less.to] {

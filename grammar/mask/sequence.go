@@ -153,7 +153,7 @@ func (s *Sequence) Mask(words []uint64) (allowed int, err error) {
 	if r.allowed == 0 {
 		return 0, ErrDeadEnd
 	}
-	s.a.make(r, words)
+	s.a.assemble(r, words)
 	return int(r.allowed), nil
 }
 

@@ -5,7 +5,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"unicode/utf8"
+	"strconv"
+	"strings"
 
 	"github.com/b3os/b3infer/grammar"
 )
@@ -38,10 +39,6 @@ type Vocabulary struct {
 	shared *program // rules that all grammars have in common, never changed
 	inners sharedInners
 }
-
-// An alias is a token with the same text as another one, which alone is in the
-// trie.
-type alias struct{ token, as int32 }
 
 // maxPiece is the longest text of a token, in bytes.
 const maxPiece = math.MaxUint16
@@ -98,6 +95,14 @@ func (v *Vocabulary) mark(t grammar.Token) (int32, bool) {
 	return id, ok
 }
 
+// tokenNumber reads the form <[N]>.
+func tokenNumber(text string) (int32, bool) {
+	digits, opened := strings.CutPrefix(text, "<[")
+	digits, closed := strings.CutSuffix(digits, "]>")
+	n, err := strconv.ParseUint(digits, 10, 31)
+	return int32(n), opened && closed && err == nil
+}
+
 // index sorts the tokens into the tries.
 func (v *Vocabulary) index() {
 	var plain, other []int32
@@ -128,108 +133,4 @@ func (v *Vocabulary) index() {
 func (v *Vocabulary) isText(token int32) bool {
 	n := v.offsets[token+1] - v.offsets[token]
 	return v.kinds[token] == Text && 0 < n && n <= maxPiece
-}
-
-// distinct leaves out of sorted tokens those with the text of the one before,
-// and notes them as its aliases.
-func (v *Vocabulary) distinct(sorted []int32) []int32 {
-	out := make([]int32, 0, len(sorted))
-	for _, id := range sorted {
-		if n := len(out); n > 0 && bytes.Equal(v.piece(out[n-1]), v.piece(id)) {
-			v.aliases = append(v.aliases, alias{id, out[n-1]})
-		} else {
-			out = append(out, id)
-		}
-	}
-	return out
-}
-
-// appendAliases appends the aliases of tokens.
-func (v *Vocabulary) appendAliases(ids []int32) []int32 {
-	if len(v.aliases) == 0 {
-		return ids
-	}
-	for _, id := range ids {
-		i, _ := slices.BinarySearchFunc(v.aliases, id, func(a alias, id int32) int { return cmp.Compare(a.as, id) })
-		for ; i < len(v.aliases) && v.aliases[i].as == id; i++ {
-			ids = append(ids, v.aliases[i].token)
-		}
-	}
-	return ids
-}
-
-// appendBarred appends the aliases of tokens that a mask has lost, and takes them
-// out of it too.
-func (v *Vocabulary) appendBarred(ids []int32, mask []uint64) []int32 {
-	for _, id := range v.appendAliases(ids)[len(ids):] {
-		if hasBit(mask, id) {
-			clearBit(mask, id)
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// copyAliases gives each alias the bit of the token that it stands for.
-func (v *Vocabulary) copyAliases(mask []uint64) {
-	for _, a := range v.aliases {
-		if hasBit(mask, a.as) {
-			setBit(mask, a.token)
-		} else {
-			clearBit(mask, a.token)
-		}
-	}
-}
-
-// isPlain tells whether a piece is whole characters that stand for themselves
-// in a JSON string. Only speed depends on the choice.
-func isPlain(piece []byte) bool {
-	for _, c := range piece {
-		if c < ' ' || c == '"' || c == '\\' || c == 0x7f {
-			return false
-		}
-	}
-	return utf8.Valid(piece)
-}
-
-// plainTokens are the tokens of plain characters only, by their number.
-type plainTokens struct {
-	all  []uint64
-	ids  []int32 // in the order of their number of characters
-	upTo []int32 // ids[:upTo[n]] have at most n characters
-}
-
-func newPlainTokens(v *Vocabulary, ids []int32) plainTokens {
-	p := plainTokens{all: make([]uint64, v.Words()), ids: slices.Clone(ids)}
-	chars := func(id int32) int { return utf8.RuneCount(v.piece(id)) }
-	slices.SortStableFunc(p.ids, func(a, b int32) int { return cmp.Compare(chars(a), chars(b)) })
-	for i, id := range p.ids {
-		setBit(p.all, id)
-		for len(p.upTo) < chars(id) {
-			p.upTo = append(p.upTo, int32(i))
-		}
-	}
-	p.upTo = append(p.upTo, int32(len(ids)))
-	return p
-}
-
-// addTo adds the tokens of at most n characters to a mask that has no plain
-// tokens yet.
-func (p *plainTokens) addTo(mask []uint64, n uint32) {
-	upTo := len(p.ids)
-	if uint64(n) < uint64(len(p.upTo)) {
-		upTo = int(p.upTo[n])
-	}
-	if upTo < len(p.ids)/2 {
-		for _, id := range p.ids[:upTo] {
-			setBit(mask, id)
-		}
-		return
-	}
-	for i, w := range p.all {
-		mask[i] |= w
-	}
-	for _, id := range p.ids[upTo:] {
-		clearBit(mask, id)
-	}
 }
