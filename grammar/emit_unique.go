@@ -5,7 +5,10 @@ import (
 	"slices"
 )
 
-var errUnique = errors.New("asks for unique items out of more than a few values")
+var (
+	errUnique   = errors.New("asks for unique items out of more than a few values")
+	errFewItems = errors.New("asks for unique items and may run out of values for them")
+)
 
 const (
 	maxUniqueItems  = MaxBag
@@ -242,7 +245,7 @@ func (e *emitter) checkUnique() (again bool, err error) {
 		}) {
 			continue
 		}
-		if err := e.relax(errUnique, u.term, "uniqueItems"); err != nil {
+		if err := e.relax(errFewItems, u.term, "uniqueItems"); err != nil {
 			return false, err
 		}
 		e.c.repeats[u.array] = true

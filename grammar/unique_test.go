@@ -99,7 +99,7 @@ func TestCountTexts(t *testing.T) {
 
 // TestTooFewItems has arrays that could run out of different items.
 func TestTooFewItems(t *testing.T) {
-	const want = "schema at /uniqueItems: asks for unique items out of more than a few values"
+	const want = "schema at /uniqueItems: asks for unique items and may run out of values for them"
 	for _, schema := range []string{
 		`{"type":"array","uniqueItems":true,"items":{"type":"object","properties":{"a":{"type":"boolean"}},"additionalProperties":false}}`,
 		`{"type":"array","uniqueItems":true,"prefixItems":[{"type":"string"},{"const":"x"}]}`,
