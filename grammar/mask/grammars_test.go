@@ -70,6 +70,8 @@ var unitTexts = map[string]string{
 	"middle":           `root ::= "(" root ")" root | ""`,
 	"counted":          `root ::= (("ab"{2,3} "x"?){1,2} ";"){2,}`,
 	"counted open":     `root ::= x{3,200} "b" x*` + "\n" + `x ::= [ab]`,
+	"counted exits":    `root ::= (x [12c])+` + "\n" + `x ::= [ab]{2,5}`,
+	"counted limits":   `root ::= ([ab]{3,90} [12c])+`,
 	"counted words":    `root ::= word{2,3}` + "\n" + `word ::= [a-z]{1,3} " "?`,
 	"ambiguous rounds": `root ::= word{2,7}` + "\n" + `word ::= [a-z]{1,3} " "?`,
 	"nullable rounds":  `root ::= (a b){2,4} "c"` + "\n" + `a ::= "a"?` + "\n" + `b ::= "b"*`,
@@ -93,7 +95,8 @@ var unitNodes = map[string]grammar.Node{
 	"tagged": grammar.Seq{grammar.Token{Text: "<tool_call>"}, grammar.Repeat{Body: grammar.Seq{
 		grammar.Literal("<p>"), grammar.Repeat{Body: grammar.Class{{Lo: 0x20, Hi: 0x3b}, {Lo: 0x3d, Hi: 0xd7ff}, {Lo: 0xe000, Hi: 0x10ffff}}, Max: grammar.Unbounded}, grammar.Literal("</p>"),
 	}, Min: 1, Max: grammar.Unbounded}, grammar.Token{Text: "</tool_call>"}},
-	"unique unique": listOfItems(grammar.Item{Body: listOfItems(grammar.Item{Body: grammar.AnyInteger()})}),
+	"unique of texts": listOfItems(grammar.Item{Body: listOfItems(grammar.Item{Body: grammar.AnyString()})}),
+	"unique unique":   listOfItems(grammar.Item{Body: listOfItems(grammar.Item{Body: grammar.AnyInteger()})}),
 	"unique alone": grammar.Unique{Body: grammar.Seq{
 		grammar.Item{Body: grammar.Class{{Lo: 'a', Hi: 'd'}}},
 		grammar.Repeat{Body: grammar.Seq{grammar.Literal(", "), grammar.Item{Body: grammar.Seq{

@@ -14,10 +14,7 @@ func TestMasks(t *testing.T) {
 	for _, u := range units(t) {
 		t.Run(u.name, func(t *testing.T) {
 			t.Parallel()
-			a, err := New(u.grammar, v, Limits{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := automaton(t, u.grammar, v, Limits{})
 			r := newReference(u.grammar, v)
 			for seed := range uint64(10) {
 				walkBeside(t, a, r, rand.New(rand.NewPCG(seed, 1)), 30, 100)
@@ -26,57 +23,121 @@ func TestMasks(t *testing.T) {
 	}
 }
 
+// TestMasksAlong compares masks at all places of texts that random ways are
+// unlikely to come to.
+func TestMasksAlong(t *testing.T) {
+	v := smallVocabulary()
+	for _, u := range units(t) {
+		a, r := automaton(t, u.grammar, v, Limits{}), newReference(u.grammar, v)
+		for _, text := range unitPaths[u.name] {
+			pair := startPair(t, a, r)
+			for i := range len(text) {
+				next := pair.compare()
+				p, ok := next[int32(text[i])]
+				if !ok {
+					t.Fatalf("%s: %q leads to byte %d alone", u.name, text, i)
+				}
+				pair.accept(int32(text[i]), p)
+			}
+			pair.compare()
+		}
+	}
+}
+
+// unitPaths are beginnings of texts of units.
+var unitPaths = map[string][]string{
+	"unique strings":  {`["a","a`, `["ab","a","abc","ab`, `["","a`, `["é","\u0000","\u000`},
+	"unique short":    {`["a","ab","a`, `["a","ab","b`},
+	"unique letters":  {`["red1","red2","red`, `["a","ab","aa`},
+	"unique integers": {`[1,12,1`, `[0,1,10,100,101,102,103,104,105,106,107,108,109,1`, `[12,1`},
+	"unique numbers":  {`[1,"1",1`, `[1.5,1,1`, `["a",1,"a`},
+	"unique objects":  {`[{"a":1},{"a":1`, `[{"a":1,"b":"x"},{"a":1,"b":"x`, `[{},{`},
+	"unique of texts": {`[["a","b"],["a","b`, `[["a"],["a","b"],["a`},
+	"unique unique":   {`[[1],[1`, `[[1,2],[1,2`, `[[1,12],[12,1],[1,1`, `[[],[`},
+	"unique or not":   {`[1,1`, `[true,true`, `[1,2,1`},
+	"unique inside":   {`{"a":[1,1`, `{"a":[1],"b":["1","1`},
+	"unique prefix":   {`[1,"a",1`, `[1,"a",null,12,1`},
+	"unique alone":    {`a, a`, `a, ax, ax`, `a, b, c, d, a`},
+	"unique in parts": {`[xaxabxa`, `[xaxbxxab`},
+}
+
 // walkBeside takes a random way through both and compares all masks on it, as
 // long as the plain reading has few threads.
 func walkBeside(t *testing.T, a *Automaton, r *reference, random *rand.Rand, steps, threads int) {
 	t.Helper()
-	s, err := a.Start(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := a.vocab
-	words := make([]uint64, v.Words())
-	var taken []int32
-	for p := r.start(); len(taken) < steps && len(r.places[p]) <= threads; {
-		allowed, err := s.Mask(words)
-		if err != nil {
-			t.Fatalf("after %s: %v", spell(v, taken), err)
-		}
-		if s.Done() != r.ends(p) {
-			t.Fatalf("after %s: done is %v", spell(v, taken), s.Done())
-		}
-		var after []position
-		var choices []int32
-		n := 0
-		for token := range int32(v.Len()) {
-			next := r.accept(p, token)
-			want := next != nowhere || v.kinds[token] == End && r.ends(p)
-			if got := hasBit(words, token); got != want {
-				t.Fatalf("after %s: token %d %q: got %v, want %v", spell(v, taken), token, v.piece(token), got, want)
-			}
-			if err := s.Clone().Accept(token); (err == nil) != want {
-				t.Fatalf("after %s: token %d %q: %v", spell(v, taken), token, v.piece(token), err)
-			}
-			if want {
-				n++
-			}
-			if next != nowhere {
-				after, choices = append(after, next), append(choices, token)
-			}
-		}
-		if n != allowed {
-			t.Fatalf("after %s: %d allowed, %d counted", spell(v, taken), n, allowed)
-		}
-		if len(choices) == 0 {
+	pair := startPair(t, a, r)
+	for pair.sequence.Len() < steps && len(r.places[pair.position]) <= threads {
+		next := pair.compare()
+		if len(next) == 0 {
 			return
 		}
-		i := random.IntN(len(choices))
-		if again := slices.IndexFunc(choices, func(token int32) bool { return slices.Contains(taken, token) }); again >= 0 && random.IntN(3) == 0 {
-			i = again // what repeats may be barred
+		choices := make([]int32, 0, len(next))
+		for token := range next {
+			choices = append(choices, token)
 		}
-		if err := s.Accept(choices[i]); err != nil {
-			t.Fatal(err)
+		slices.Sort(choices)
+		taken := pair.sequence.tokens()
+		token := choices[random.IntN(len(choices))]
+		for n := 0; n < 20 && len(taken) > 2 && random.IntN(4) > 0 && !slices.Contains(taken, token); n++ {
+			token = choices[random.IntN(len(choices))] // what repeats may be barred
 		}
-		p, taken = after[i], append(taken, choices[i])
+		pair.accept(token, next[token])
 	}
+}
+
+// A pair is a sequence and a plain reading of the same tokens.
+type pair struct {
+	t         *testing.T
+	sequence  *Sequence
+	reference *reference
+	position  position
+	words     []uint64
+}
+
+func startPair(t *testing.T, a *Automaton, r *reference) *pair {
+	t.Helper()
+	return &pair{t, start(t, a, ""), r, r.start(), make([]uint64, a.vocab.Words())}
+}
+
+func (p *pair) accept(token int32, to position) {
+	p.t.Helper()
+	if err := p.sequence.Accept(token); err != nil {
+		p.t.Fatal(err)
+	}
+	p.position = to
+}
+
+// compare checks the mask. It gives the positions behind the tokens that lead on.
+func (p *pair) compare() map[int32]position {
+	p.t.Helper()
+	v, ends := p.reference.vocab, p.reference.ends(p.position)
+	behind := spell(v, p.sequence.tokens())
+	allowed, err := p.sequence.Mask(p.words)
+	if err != nil {
+		p.t.Fatalf("after %s: %v", behind, err)
+	}
+	if p.sequence.Done() != ends {
+		p.t.Fatalf("after %s: done is %v", behind, p.sequence.Done())
+	}
+	out := map[int32]position{}
+	for token := range int32(v.Len()) {
+		next := p.reference.accept(p.position, token)
+		want := next != nowhere || v.kinds[token] == End && ends
+		if got := hasBit(p.words, token); got != want {
+			p.t.Fatalf("after %s: token %d %q: got %v, want %v", behind, token, v.piece(token), got, want)
+		}
+		if err := p.sequence.Clone().Accept(token); (err == nil) != want {
+			p.t.Fatalf("after %s: token %d %q: %v", behind, token, v.piece(token), err)
+		}
+		if want {
+			allowed--
+		}
+		if next != nowhere {
+			out[token] = next
+		}
+	}
+	if allowed != 0 {
+		p.t.Fatalf("after %s: counted wrong by %d", behind, allowed)
+	}
+	return out
 }

@@ -25,7 +25,7 @@ null|nul|true|tru|false|fal|se|e,|e}|l]|l,"|0|00|000|1|12|123|1234|1234567890123
 é|éa|ñ"|日|日本|日本語|語"|😀|😀"|`+"\xe6|\xe6\x97|\x97\xa5|\xa5\xe6|\xc3|\xa9|\xa9\"|\xf0\x9f|\x98\x80|\x80\"|\"\xe6|"+`
  | a| the|the |  |    |. |, |: |: "|, "|", "|": |\n|red|green|blue|red"|"red|"red",|gre|en"|een|blue","|x|xy|xx|xxx|xxxx|xxxxxxxx|yyyy|y;|;|;;|a;|b;a|aa|aaa|aaaa|bb|ba|"x":|"y":|"z"|
 <|</|<tool|<tool_call>|_call>|</tool_call>|call>|/tool|think|>|<p|<p>|</p>|</p|p>|text</p>|.</p>|</p|(|)|()|=|==|+|-|*|/|a+b|(a|b)|if|if (|int|int |return|{ |} |1-|1. |e4|e5|Nf3|O-O|+ |# |
-","a|","ab|","abc|1,12|1,123|12,|},{"a|},{"b":|],[1|],[1,|a@|@b|b.c|.com|a@b.com"|12:|:30|10.|.0.|127.|.1"|::|::1|fe80|ffff|-4|-8|deadbeef|0000-|https|https://|://|.org/|/a/b|a=1|?q=|
+","a|","ab|","abc|1,12|1,123|12,|1]|1]]|[1|[1]|[[1|xa|xax|xab]|xaxb|xaxbx|xaxbxa|xx]|ab1|ab12|bb1|aab2|ab1a|ab1ab2|abab1|},{"a|},{"b":|],[1|],[1,|a@|@b|b.c|.com|a@b.com"|12:|:30|10.|.0.|127.|.1"|::|::1|fe80|ffff|-4|-8|deadbeef|0000-|https|https://|://|.org/|/a/b|a=1|?q=|
 `, "|")
 
 // smallVocabulary has all bytes, tokens of all kinds, the test's pieces, some of
