@@ -296,6 +296,65 @@ func quantile(ts []time.Duration, q float64) float64 {
 	return float64(sorted[min(int(q*float64(len(sorted))), len(sorted)-1)])
 }
 
+// BenchmarkRows measures the masks of a step of 32 sequences with grammars of
+// their own, on one goroutine, in microseconds for all of them.
+func BenchmarkRows(b *testing.B) {
+	v := realVocabulary(b, "qwen2")
+	byText, words := textTokens(v), make([]uint64, v.Words())
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const rows = 32
+	var cold, warm, first []time.Duration
+	for range b.N {
+		var automata []*Automaton
+		var texts []string
+		cases := benchCases()
+		for i := range rows {
+			c := cases[i%len(cases)]
+			g, err := c.compile()
+			if err != nil {
+				b.Fatal(err)
+			}
+			automata = append(automata, automaton(b, g, v, Limits{}))
+			texts = append(texts, c.texts[i%len(c.texts)])
+		}
+		for _, steps := range []*[]time.Duration{&cold, &warm} {
+			sequences, rests := make([]*Sequence, rows), slices.Clone(texts)
+			for i, a := range automata {
+				sequences[i] = start(b, a, "")
+			}
+			for step := range 40 {
+				var took time.Duration
+				for i, s := range sequences {
+					began := cpuTime()
+					if _, err := s.Mask(words); err != nil {
+						b.Fatal(err)
+					}
+					took += cpuTime() - began
+					if token := longestToken(v, byText, words, rests[i]); token != noToken {
+						began = cpuTime()
+						if err := s.Accept(token); err != nil {
+							b.Fatal(err)
+						}
+						took += cpuTime() - began
+						rests[i] = rests[i][len(v.piece(token)):]
+					}
+				}
+				if step == 0 && steps == &cold {
+					first = append(first, took)
+				} else {
+					*steps = append(*steps, took)
+				}
+			}
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(mean(first)/1e3, "first-µs")
+	b.ReportMetric(mean(cold)/1e3, "cold-µs")
+	b.ReportMetric(quantile(cold, 0.99)/1e3, "cold-p99-µs")
+	b.ReportMetric(mean(warm)/1e3, "warm-µs")
+}
+
 // BenchmarkVocabulary is the time to prepare a vocabulary of 152k tokens.
 func BenchmarkVocabulary(b *testing.B) {
 	v := realVocabulary(b, "qwen2")
