@@ -29,14 +29,18 @@ func question(topic string) *engine.Request {
 	}
 }
 
-// answer is the text of a request's answer. started, if not nil, is called with
-// its first event.
-func answer(t *testing.T, e *engine.Engine, r *engine.Request, started func()) string {
+func prepare(t *testing.T, e *engine.Engine, r *engine.Request) *engine.Prepared {
+	t.Helper()
 	p, err := e.Prepare(t.Context(), r)
 	if err != nil {
-		t.Error(err)
-		return ""
+		t.Fatal(err)
 	}
+	return p
+}
+
+// answer is the text of a request's answer. started, if not nil, is called with
+// its first event.
+func answer(t *testing.T, e *engine.Engine, p *engine.Prepared, started func()) string {
 	text := ""
 	for ev, err := range e.Generate(t.Context(), p) {
 		if err != nil {
@@ -91,9 +95,10 @@ func answers(t *testing.T, model llama.Model, atOnce int) map[string]string {
 	var group sync.WaitGroup
 	slots := make(chan struct{}, atOnce)
 	for _, topic := range topics {
+		p := prepare(t, e, question(topic))
 		group.Go(func() {
 			slots <- struct{}{}
-			text := answer(t, e, question(topic), nil)
+			text := answer(t, e, p, nil)
 			<-slots
 			mu.Lock()
 			defer mu.Unlock()
@@ -114,11 +119,12 @@ func preempted(t *testing.T, model llama.Model, topic string) string {
 	for _, end := range model.Vocab().Ends() {
 		earlier.Sampling.Bias[int(end)] = -100
 	}
+	first, second := prepare(t, e, earlier), prepare(t, e, question(topic))
 	var group sync.WaitGroup
 	started := make(chan struct{})
-	group.Go(func() { answer(t, e, earlier, func() { close(started) }) })
+	group.Go(func() { answer(t, e, first, func() { close(started) }) })
 	<-started
-	text := answer(t, e, question(topic), nil)
+	text := answer(t, e, second, nil)
 	group.Wait()
 	if n := stop(); n != 1 {
 		t.Errorf("%s: %d preemptions, want 1", topic, n)
