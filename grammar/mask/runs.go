@@ -21,10 +21,16 @@ const (
 func (b *builder) markRuns() {
 	if d, ok := b.rounds(); ok {
 		d.flags |= flagRunsBy
-		d.run.classes = b.classesAt(b.loops[0].body)
+		d.run.classes = b.classesAt(b.loops[0].body, b.isLoopEnd)
 	}
-	for _, classes := range b.runClasses() {
-		lengths := b.runLengths(classes)
+	alive := make([]classSet, len(b.drafts))
+	for id := range b.drafts {
+		if width(b.drafts[id].bytes) >= minRunBytes {
+			alive[id] = b.classesAt(int32(id), func(int32) bool { return true })
+		}
+	}
+	for _, classes := range b.runClasses(alive) {
+		lengths := b.runLengths(classes, alive)
 		for id, n := range lengths {
 			if d := &b.drafts[id]; n > d.run.bytes && d.run.bytes < minRunBytes && d.flags&flagRunsBy == 0 {
 				d.run = run{classes, n}
@@ -40,24 +46,23 @@ func (b *builder) rounds() (*draft, bool) {
 	}
 	d := &b.drafts[b.loops[0].body]
 	for _, e := range d.bytes {
-		if e.lo < twoBytes && (e.to < 0 || b.drafts[e.to].kind != stateLoopEnd) {
+		if e.lo < twoBytes && !b.isLoopEnd(e.to) {
 			return nil, false
 		}
 	}
 	return d, len(d.bytes) > 0
 }
 
-// runClasses is the sets of classes that states of the rule stay alive on,
+func (b *builder) isLoopEnd(id int32) bool { return id >= 0 && b.drafts[id].kind == stateLoopEnd }
+
+// runClasses is the sets of classes that most states of the rule lead on with,
 // larger ones first.
-func (b *builder) runClasses() []classSet {
+func (b *builder) runClasses(alive []classSet) []classSet {
 	const ends = 1<<9 | 1<<10 // " and \, which end what loops in strings
 	counts := map[classSet]int{}
-	for i := range b.drafts {
-		d := &b.drafts[i]
-		if width(d.bytes) < minRunBytes || d.flags&(flagAbsorbs|flagAbsorbsBy|flagRunsBy) != 0 {
-			continue
-		}
-		if s := b.classesAt(int32(i)) &^ ends; s.size() >= minRunBytes {
+	for id, s := range alive {
+		s &^= ends
+		if s != 0 && b.drafts[id].flags&(flagAbsorbs|flagAbsorbsBy|flagRunsBy) == 0 && s.size() >= minRunBytes {
 			counts[s]++
 		}
 	}
@@ -85,12 +90,11 @@ func width(edges []byteEdge) int {
 // runLengths is how many bytes of the classes each state stays alive on: one more
 // than the worst that such a byte leads to. It assumes the best of all states and
 // takes back what does not hold, up and down in turns.
-func (b *builder) runLengths(classes classSet) []uint8 {
+func (b *builder) runLengths(classes classSet, alive []classSet) []uint8 {
 	lengths := make([]uint8, len(b.drafts))
 	var order []int32
-	for id := range b.drafts {
-		d := &b.drafts[id]
-		if width(d.bytes) >= minRunBytes && b.classesAt(int32(id))&classes == classes {
+	for id, s := range alive {
+		if s&classes == classes {
 			lengths[id] = maxLongest
 			order = append(order, int32(id))
 		}
@@ -151,8 +155,9 @@ func (b *builder) lengthAt(id int32, classes classSet, lengths []uint8) uint8 {
 	return n
 }
 
-// classesAt is the classes all of whose characters lead on.
-func (b *builder) classesAt(id int32) classSet {
+// classesAt is the classes all of whose characters lead on, those of more than one
+// byte to a good state.
+func (b *builder) classesAt(id int32, good func(int32) bool) classSet {
 	d := &b.drafts[id]
 	s := classesOf(d.bytes)
 	if len(d.bytes) == 0 || d.bytes[len(d.bytes)-1].hi < twoBytes {
@@ -160,7 +165,7 @@ func (b *builder) classesAt(id int32) classSet {
 	}
 	m := marker{b: b}
 	for _, shape := range wideShapes {
-		if !m.follows(id, shape, func(int32) bool { return true }) {
+		if !m.follows(id, shape, good) {
 			return s
 		}
 	}
