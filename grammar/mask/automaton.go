@@ -61,6 +61,7 @@ type Automaton struct {
 	closure  closure
 	memories memories
 	recipes  recipes
+	mixture  mixture
 	inners   []*inner // of configurations that have no frame but bottom
 	innerAt  int      // bytes of inners
 
@@ -136,7 +137,7 @@ func (a *Automaton) enter() error {
 
 // size is about how many bytes the automaton holds.
 func (a *Automaton) size() int {
-	return a.program.size() + a.store.bytes() + a.moves.bytes() + a.recipes.bytes() + a.memories.bytes() + a.innerAt
+	return a.program.size() + a.store.bytes() + a.moves.bytes() + a.recipes.bytes() + a.memories.bytes() + a.fill.bytes() + a.innerAt
 }
 
 // Bytes is about how much memory the automaton held beside its grammar when it

@@ -7,15 +7,15 @@ func (a *Automaton) begins(from, token int32) bool {
 	return a.vocab.isText(token) && a.configs[a.read(from, a.vocab.piece(token))].begun
 }
 
-// appendBegun appends the tokens of a mask that end an item and begin another
+// appendBegun appends those of some tokens that end an item and begin another
 // one.
-func (a *Automaton) appendBegun(tokens []int32, from int32, mask []uint64) []int32 {
-	for _, t := range appendBits(nil, mask) {
+func (a *Automaton) appendBegun(begun []int32, from int32, tokens []int32) []int32 {
+	for _, t := range tokens {
 		if a.begins(from, t) {
-			tokens = append(tokens, t)
+			begun = append(begun, t)
 		}
 	}
-	return tokens
+	return begun
 }
 
 // beginning is the first bytes of the item that a configuration is in, if all its

@@ -24,6 +24,8 @@ func (f *fill) init(v *Vocabulary) {
 	f.trails = make([]trail, v.longest+1)
 }
 
+func (f *fill) bytes() int { return 16*len(f.mask) + (4+24+4+64)*len(f.path) }
+
 // innerOf is the inner mask of a local configuration.
 func (a *Automaton) innerOf(local int32) *inner {
 	if at := a.configs[local].inner; at >= 0 {

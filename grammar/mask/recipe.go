@@ -59,73 +59,77 @@ func (a *Automaton) eachGroup(id int32, visit func([]item)) {
 	}
 }
 
+// A mixture is what a recipe is made of, while it is worked out.
+type mixture struct {
+	parts   []int32 // numbers of inner masks
+	ids     []int32 // further tokens
+	begun   []int32 // of all tokens, those that end an item and begin another one
+	cost    int
+	partial bool // some inner mask is: parts and ids do not tell
+}
+
 // compose works out the mask of a configuration.
 func (a *Automaton) compose(id int32) recipe {
-	r, out := &a.recipes, recipe{whole: -1}
-	out.parts.from = int32(len(r.parts))
-	ids, cost, whole := a.scratch[:0], 0, false
-	begun := a.moved[:0]
+	m, mask := &a.mixture, a.fill.mask
+	*m = mixture{parts: m.parts[:0], ids: m.ids[:0], begun: m.begun[:0], cost: -partCost}
 	a.eachGroup(id, func(items []item) {
-		if whole || a.fault != nil {
-			return
+		if !m.partial && a.fault == nil {
+			a.addGroup(id, items)
 		}
-		frame := items[0].frame
-		local := a.localOf(items)
-		in := a.innerOf(local)
-		if whole = in.partial; whole || a.fault != nil {
-			return
-		}
-		r.parts = append(r.parts, a.configs[local].inner)
-		cost += partCost + in.cost()
-		if a.frames[a.items[a.configs[local].items.from].frame].memory != noMemory {
-			frame = a.framed(frame, in.memory)
-			in.copyTo(a.fill.other)
-			begun = a.appendBegun(begun, id, a.fill.other)
-		}
-		ids = a.leaveFrom(in, frame, ids)
 	})
-	out.parts.to = int32(len(r.parts))
-	ids = a.vocab.appendAliases(ids)
+	m.ids = a.vocab.appendAliases(m.ids)
 	if a.program.remembers {
-		for _, t := range ids {
-			if a.begins(id, t) {
-				begun = append(begun, t)
-			}
+		m.begun = a.appendBegun(m.begun, id, m.ids)
+	}
+	m.ids = a.besideText(id, m.ids)
+	slices.Sort(m.ids)
+	m.ids = slices.Compact(m.ids)
+	switch {
+	case a.fault != nil:
+		return recipe{}
+	case !m.partial:
+		a.join(m.parts, mask)
+	default:
+		if a.walkAll(id); a.program.remembers {
+			m.begun = a.appendBegun(m.begun[:0], id, appendBits(nil, mask))
 		}
 	}
-	a.moved = begun
-	ids = a.besideText(id, ids)
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
-	a.scratch = ids
-	if a.fault != nil {
-		r.parts = r.parts[:out.parts.from]
-		return out
+	setBits(mask, m.ids)
+	hasOthers := a.addOthers(id, mask)
+	return a.recipes.keep(m, mask, m.partial || hasOthers || m.cost+len(m.ids) > maxCost)
+}
+
+// addGroup adds what the items of one frame allow.
+func (a *Automaton) addGroup(id int32, items []item) {
+	m, frame := &a.mixture, items[0].frame
+	local := a.localOf(items)
+	in := a.innerOf(local)
+	if m.partial = in.partial; m.partial || a.fault != nil {
+		return
 	}
-	f := &a.fill
+	m.parts = append(m.parts, a.configs[local].inner)
+	m.cost += partCost + in.cost()
+	if a.frames[a.items[a.configs[local].items.from].frame].memory != noMemory {
+		frame = a.framed(frame, in.memory)
+		in.copyTo(a.fill.other)
+		m.begun = a.appendBegun(m.begun, id, appendBits(nil, a.fill.other))
+	}
+	m.ids = a.leaveFrom(in, frame, m.ids)
+}
+
+// keep stores a mixture, or the whole mask that it makes.
+func (r *recipes) keep(m *mixture, mask []uint64, whole bool) recipe {
+	out := recipe{whole: -1, allowed: int32(count(mask)), begun: r.put(m.begun)}
 	if whole {
-		a.walkAll(id)
-	} else {
-		a.join(out.parts, f.mask)
-	}
-	setBits(f.mask, ids)
-	if whole && a.program.remembers {
-		begun = a.appendBegun(begun[:0], id, f.mask)
-		a.moved = begun
-	}
-	out.begun = r.put(begun)
-	a.addOthers(id, f.mask)
-	out.allowed = int32(count(f.mask))
-	hasOthers := a.hasOthers(id)
-	if whole || hasOthers || cost-partCost+len(ids) > maxCost {
-		r.parts = r.parts[:out.parts.from]
-		out.parts = span{}
-		r.words = len(f.mask)
+		r.words = len(mask)
 		out.whole = int32(len(r.whole))
-		r.whole = append(r.whole, slices.Clone(f.mask))
+		r.whole = append(r.whole, slices.Clone(mask))
 		return out
 	}
-	out.ids = r.put(ids)
+	out.ids = r.put(m.ids)
+	out.parts.from = int32(len(r.parts))
+	r.parts = append(r.parts, m.parts...)
+	out.parts.to = int32(len(r.parts))
 	return out
 }
 
@@ -166,11 +170,6 @@ func (a *Automaton) besideText(id int32, ids []int32) []int32 {
 	return ids
 }
 
-// hasOthers tells whether a configuration allows any token but one.
-func (a *Automaton) hasOthers(id int32) bool {
-	return a.configs[id].tokens && a.addOthers(id, nil)
-}
-
 // addOthers adds the tokens that may stand for any token but one, and tells
 // whether there is such a place.
 func (a *Automaton) addOthers(id int32, mask []uint64) bool {
@@ -184,14 +183,11 @@ func (a *Automaton) addOthers(id int32, mask []uint64) bool {
 				continue
 			}
 			found = true
-			if mask == nil {
-				return true
-			}
-			kept := e.token != noToken && hasBit(mask, e.token)
+			kept := e.token == noToken || hasBit(mask, e.token)
 			for i, w := range a.vocab.others {
 				mask[i] |= w
 			}
-			if e.token != noToken && !kept {
+			if !kept {
 				clearBit(mask, e.token)
 			}
 		}
@@ -200,13 +196,13 @@ func (a *Automaton) addOthers(id int32, mask []uint64) bool {
 }
 
 // join makes a mask of inner masks.
-func (a *Automaton) join(parts span, mask []uint64) {
-	if parts.from == parts.to {
+func (a *Automaton) join(parts []int32, mask []uint64) {
+	if len(parts) == 0 {
 		clear(mask)
 		return
 	}
-	a.inners[a.recipes.parts[parts.from]].copyTo(mask)
-	for _, part := range a.recipes.parts[parts.from+1 : parts.to] {
+	a.inners[parts[0]].copyTo(mask)
+	for _, part := range parts[1:] {
 		a.inners[part].addTo(mask, a.fill.other)
 	}
 }
@@ -216,7 +212,7 @@ func (a *Automaton) assemble(r *recipe, mask []uint64) {
 	if r.whole >= 0 {
 		copy(mask, a.recipes.whole[r.whole])
 	} else {
-		a.join(r.parts, mask)
+		a.join(a.recipes.parts[r.parts.from:r.parts.to], mask)
 		setBits(mask, a.recipes.ids[r.ids.from:r.ids.to])
 	}
 	for _, t := range a.recipes.ids[r.less.from:r.less.to] {
