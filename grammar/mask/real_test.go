@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,11 +28,17 @@ func realVocabulary(t testing.TB, name string) *Vocabulary {
 	return v
 }
 
-var realVocabularies = map[string]func() (*Vocabulary, error){
-	"qwen2":     sync.OnceValues(func() (*Vocabulary, error) { return loadVocabulary("qwen2") }),
-	"gemma-4":   sync.OnceValues(func() (*Vocabulary, error) { return loadVocabulary("gemma-4") }),
-	"llama-bpe": sync.OnceValues(func() (*Vocabulary, error) { return loadVocabulary("llama-bpe") }),
-}
+// realNames are vocabularies of different makes: byte-level BPE, and pieces with
+// tokens for bytes.
+var realNames = []string{"qwen2", "gemma-4", "llama-bpe", "llama-spm", "deepseek-llm"}
+
+var realVocabularies = func() map[string]func() (*Vocabulary, error) {
+	out := map[string]func() (*Vocabulary, error){}
+	for _, name := range realNames {
+		out[name] = sync.OnceValues(func() (*Vocabulary, error) { return loadVocabulary(name) })
+	}
+	return out
+}()
 
 func loadVocabulary(name string) (*Vocabulary, error) {
 	cache := os.Getenv("B3INFER_CACHE")
@@ -70,12 +77,15 @@ const (
 	typeUnknown, typeControl, typeUser, typeUnused, typeByte = 2, 3, 4, 5, 6
 )
 
+// endTexts are the tokens that end the generation in these vocabularies.
+var endTexts = []string{"<|im_end|>", "<|endoftext|>", "<eos>", "<|eot_id|>", "<turn|>", "</s>", "<｜end▁of▁sentence｜>"}
+
 func realToken(text string, kind int32, isByteLevel bool) ([]byte, Kind) {
 	switch kind {
 	case typeUnknown, typeUnused:
 		return []byte(text), Control
 	case typeControl:
-		if text == "<|im_end|>" || text == "<|endoftext|>" || text == "<eos>" || text == "<|eot_id|>" || text == "<turn|>" {
+		if slices.Contains(endTexts, text) {
 			return []byte(text), End
 		}
 		return []byte(text), Control
