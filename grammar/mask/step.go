@@ -83,6 +83,7 @@ func (a *Automaton) remember(id int32, b byte) int32 {
 	return a.framed(id, to)
 }
 
+// rememberAll is a frame whose memory has a whole text more, or lost.
 func (a *Automaton) rememberAll(id int32, text []byte) int32 {
 	for i := 0; i < len(text) && id != lost && a.program.remembers; i++ {
 		id = a.remember(id, text[i])
@@ -132,11 +133,10 @@ func (a *Automaton) jump(from, token, spelled int32) int32 {
 	c.start()
 	for _, it := range a.of(a.configs[from].items) {
 		for _, e := range a.program.tokensOf(it.state) {
-			frame := a.rememberAll(it.frame, a.vocab.piece(token))
-			if frame == lost {
+			if e.not && (token == e.token || !hasBit(a.vocab.others, token)) || !e.not && token != e.token {
 				continue
 			}
-			if e.not && token != e.token && hasBit(a.vocab.others, token) || !e.not && e.token == token {
+			if frame := a.rememberAll(it.frame, a.vocab.piece(token)); frame != lost {
 				c.todo = append(c.todo, item{it.register, e.to, frame})
 			}
 		}
