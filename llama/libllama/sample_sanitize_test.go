@@ -3,6 +3,7 @@ package libllama
 import (
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -16,7 +17,7 @@ func TestSampleSanitizers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources = append(sources, "shim_sample.cpp", "testdata/sample/sanitize.cpp")
+	sources = append(sources, "shim_sample.cpp", "testdata/sample/sanitize.cpp", "-lpthread")
 	for _, sanitizers := range []string{"address,undefined,float-cast-overflow", "thread"} {
 		t.Run(sanitizers, func(t *testing.T) {
 			t.Parallel()
@@ -24,7 +25,7 @@ func TestSampleSanitizers(t *testing.T) {
 			if err := exec.Command(goTool(t, "env", "CXX"), append(flags, "-o", filepath.Join(t.TempDir(), "empty"), "testdata/sample/empty.cpp")...).Run(); err != nil {
 				t.Skipf("the C++ compiler has no such sanitizer: %v", err)
 			}
-			program := compileCXX(t, append(flags, append(sources, "-lpthread")...)...)
+			program := compileCXX(t, slices.Concat(flags, sources)...)
 			if out, err := exec.Command(program).CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
