@@ -143,8 +143,12 @@ func (e *Engine) Generate(ctx context.Context, p *Prepared) iter.Seq2[Event, err
 			return
 		}
 		g := generation{seq: seq, prepared: p, out: newOutput(e.model.Vocab(), &p.prompt, p.stops)}
-		if !g.run(ctx, yield) {
-			e.sched.leave(seq)
+		switch ended := g.run(ctx, yield); {
+		case ended:
+		case g.out.stopped:
+			e.sched.leave(seq, ending{reason: FinishStop})
+		default:
+			e.sched.leave(seq, ending{err: errLeft})
 		}
 	}
 }

@@ -279,6 +279,34 @@ func value(m *dto.Metric) float64 {
 }
 
 // A thousand clients that leave at random moments leave nothing behind.
+// An answer that a stop text ends has not been left by its client.
+func TestStopTextIsCountedAsAnEnd(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	e, _ := newEngine(t, llamatest.Options{Script: says("one two three")}, Params{Metrics: registry})
+	r := user("count")
+	r.Stop = []string{"two"}
+	if a := ask(t, e, r); a.finish.Reason != FinishStop || a.finish.Stop != "two" {
+		t.Errorf("got %+v", a)
+	}
+	if a := ask(t, e, user("again")); a.err != nil { // the departure is seen by the next step
+		t.Error(a.err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != "b3infer_requests_ended_total" {
+			continue
+		}
+		for _, m := range f.Metric {
+			if reason := m.Label[0].GetValue(); reason != "stop" || m.Counter.GetValue() != 2 {
+				t.Errorf("%v ended as %s", m.Counter.GetValue(), reason)
+			}
+		}
+	}
+}
+
 func TestRandomDisconnects(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	e, model := newEngine(t, llamatest.Options{MeanAnswer: 200}, Params{Cells: 2048, Parallel: 8, Metrics: registry})

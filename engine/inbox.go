@@ -12,7 +12,7 @@ type inbox struct {
 
 	mu        sync.Mutex
 	submitted []*sequence
-	left      []*sequence
+	left      []departure
 	waiting   int // submitted and not yet running; the scheduler updates it
 	limit     int
 	numbers   uint64
@@ -47,11 +47,17 @@ func (b *inbox) submit(s *sequence) error {
 	return nil
 }
 
-// leave ends a sequence that nobody reads any more.
-func (b *inbox) leave(s *sequence) {
+// A departure is a sequence that nobody reads any more, and why.
+type departure struct {
+	seq *sequence
+	end ending
+}
+
+// leave ends a sequence.
+func (b *inbox) leave(s *sequence, e ending) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.left = append(b.left, s)
+	b.left = append(b.left, departure{s, e})
 	b.signal()
 }
 
@@ -82,9 +88,10 @@ func (b *inbox) end() {
 
 // news is what came since the last call.
 type news struct {
-	submitted, left []*sequence
-	refuse          *Error
-	stop            bool
+	submitted []*sequence
+	left      []departure
+	refuse    *Error
+	stop      bool
 }
 
 func (b *inbox) take() news {

@@ -73,8 +73,10 @@ const (
 	// a bounded factor, and itself no more than one part in busySteps.
 	busySteps = 7
 	// minPrefill is the least number of prefill rows of a step, so that prompts
-	// advance also where decoding alone takes up the budget.
-	minPrefill = 16
+	// advance also where decoding alone takes up the budget; freeMinPrefill is so
+	// without decoding: fewer rows cost more each, and at 64 llama.cpp's attention
+	// goes over to matrices.
+	minPrefill, freeMinPrefill = 16, 64
 	// maxFails is how many decodes may fail in a row before the loop gives up.
 	maxFails = 5
 )
@@ -150,8 +152,8 @@ func (s *scheduler) report(now time.Time) {
 func (s *scheduler) intake(now time.Time) (stop bool) {
 	n := s.take()
 	s.waiting = append(s.waiting, n.submitted...)
-	for _, seq := range n.left {
-		s.finish(seq, ending{err: errLeft})
+	for _, d := range n.left {
+		s.finish(d.seq, d.end)
 	}
 	if n.refuse != nil {
 		s.endWhere(func(seq *sequence) bool { return n.stop || seq.admissions == 0 }, n.refuse)
@@ -258,7 +260,11 @@ func (s *scheduler) planRows() int {
 	if len(s.prefills) == 0 {
 		return size.rows
 	}
-	rows := max(s.cost.prefillRows(size, s.budget(size)), minPrefill)
+	least := minPrefill
+	if size.rows == 0 {
+		least = freeMinPrefill
+	}
+	rows := max(s.cost.prefillRows(size, s.budget(size)), least)
 	rows = min(rows, s.limits.Batch-size.rows)
 	s.shares = share(rows, s.prefills, s.single, s.steps, s.shares)
 	i := 0

@@ -52,7 +52,7 @@ func (w *workload) leave() {
 	c := rapid.SampledFrom(w.clients).Draw(w.t, "leaver")
 	if !w.left[c] {
 		w.left[c] = true
-		w.s.leave(c.seq)
+		w.s.leave(c.seq, ending{err: errLeft})
 	}
 }
 

@@ -272,7 +272,7 @@ func TestLeaveInEachState(t *testing.T) {
 		t.Fatal("the sequences are not in the states that this test is about")
 	}
 	for _, c := range []*client{queued, prefilling, decoding} {
-		b.s.leave(c.seq)
+		b.s.leave(c.seq, ending{err: errLeft})
 		b.step()
 		c.collect()
 		if c.end == nil || c.end.err != errLeft {
@@ -288,7 +288,7 @@ func TestLeaveAfterTheEnd(t *testing.T) {
 	b := newBench(t, llamatest.Options{MeanAnswer: -1}, Params{})
 	c := b.request(b.text(33, 10), 3)
 	b.finish(10)
-	b.s.leave(c.seq)
+	b.s.leave(c.seq, ending{err: errLeft})
 	b.step()
 	b.want(c)
 }
@@ -401,7 +401,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 		t.Errorf("postprocessing allocates %v times", n)
 	}
 	for _, c := range clients {
-		b.s.leave(c.seq)
+		b.s.leave(c.seq, ending{err: errLeft})
 	}
 	b.s.step()
 }

@@ -21,7 +21,7 @@ const (
 )
 
 // readBody reads a JSON request's body, unpacked, of at most limit bytes.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) (body []byte, err error) {
 	packed, err := checkHeaders(r.Header)
 	if err != nil {
 		return nil, err
@@ -30,7 +30,12 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 		return nil, tooLarge(fmt.Sprint(r.ContentLength), "this server", limit)
 	}
 	paced := &pacedReader{from: r.Body, conn: http.NewResponseController(w)}
-	defer paced.done()
+	defer func() {
+		// Of a body that came too slowly the server must not wait for the rest.
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			paced.done()
+		}
+	}()
 	var from io.Reader = paced
 	if packed {
 		unpacker, err := gzip.NewReader(paced)
@@ -39,7 +44,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 		}
 		from = unpacker
 	}
-	body, err := io.ReadAll(io.LimitReader(from, limit+1))
+	body, err = io.ReadAll(io.LimitReader(from, limit+1))
 	switch {
 	case err != nil:
 		return nil, bodyError(err, packed)

@@ -258,7 +258,8 @@ func TestServerProtocols(t *testing.T) {
 	}
 }
 
-// A body that stops coming is given up, and the connection with it.
+// A body that stops coming is given up, and the connection with it: its deadline
+// stays, since the HTTP server reads what is left of a body before it answers.
 func TestSlowBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		body := &stalledBody{}
@@ -268,7 +269,7 @@ func TestSlowBody(t *testing.T) {
 		serve(t, says("Hi")).ServeHTTP(w, r)
 		got := errorOf(t, w.Body.Bytes())
 		want := wireError{"the request body came too slowly; 64 KiB must arrive every 30 seconds", badRequest, "request_timeout", ""}
-		if w.Code != 408 || got != want || !w.lifted {
+		if w.Code != 408 || got != want || w.lifted {
 			t.Errorf("%d %+v, deadline lifted: %v", w.Code, got, w.lifted)
 		}
 	})

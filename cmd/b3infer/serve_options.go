@@ -6,13 +6,20 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/b3os/b3infer/llama"
 )
+
+// maxAlias is how long a model's name may be in a request.
+const maxAlias = 256
 
 // serveOptions are the flags of serve. Zero means that the default is worked
 // out from the machine and the model.
@@ -38,7 +45,7 @@ func (o *serveOptions) flags(flags *pflag.FlagSet) {
 	modelFlag(flags, &o.model)
 	flags.StringVar(&o.alias, "alias", "", "the `name` that clients ask for (default the file's name without .gguf)")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:7700", "the `address` to listen on")
-	flags.StringSliceVar(&o.apiKeys, "api-key", nil, "a `key` that clients must send; may be given several times, with commas in the variable")
+	flags.StringSliceVar(&o.apiKeys, "api-key", nil, "a `key` that clients must send; several have commas between them")
 	flags.BoolVar(&o.noAuth, "insecure-no-auth", false, "let everyone in who reaches an address that is not this computer's own")
 	flags.StringVar(&o.chatTemplate, "chat-template", "", "a Jinja `file` to use in place of the model's own chat template")
 	flags.IntVar(&o.ctx, "ctx", 0, "`tokens` that the KV cache holds, of all requests together (default the model's\ntraining context, at most 32768 on a CPU, or what fits in memory)")
@@ -77,6 +84,12 @@ func (o *serveOptions) check() error {
 	}
 	if o.ctx > 0 && o.ctx < minContext {
 		return fmt.Errorf("--ctx %d: must be at least %d", o.ctx, minContext)
+	}
+	if slices.ContainsFunc(o.apiKeys, func(key string) bool { return strings.TrimSpace(key) == "" }) {
+		return errors.New("--api-key: a key is empty")
+	}
+	if strings.ContainsFunc(o.alias, unicode.IsControl) || utf8.RuneCountInString(o.alias) > maxAlias {
+		return fmt.Errorf("--alias: at most %d characters, none of them a control character", maxAlias)
 	}
 	switch llama.KVType(o.kv) {
 	case llama.KVF16, llama.KVQ8_0, llama.KVQ4_0:
