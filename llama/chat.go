@@ -15,6 +15,9 @@ type Chat interface {
 	// error that wraps ErrTemplate means that the template refuses this
 	// conversation; its text says why.
 	Render(in ChatInput) (Prompt, error)
+	// Envelope tells how the template writes calls of these tools. An error that
+	// wraps ErrTemplate means that the template does not take tools.
+	Envelope(in EnvelopeInput) (Envelope, error)
 	// Caps tells what the template can express.
 	Caps() ChatCaps
 }
@@ -81,6 +84,41 @@ type Prompt struct {
 	// Parser is common/chat's parser of the answer, serialized
 	// (common_chat_params.parser).
 	Parser string
+}
+
+// EnvelopeInput is what the form of an answer with calls depends on.
+type EnvelopeInput struct {
+	// Tools are the tools as common/chat may see them: names, and parameters with
+	// plain types (grammar.Skeleton).
+	Tools []ChatTool
+	// Required asks for at least one call (tool_choice required), otherwise calls
+	// are optional (auto).
+	Required bool
+	// Parallel lets the answer have several calls (parallel_tool_calls).
+	Parallel bool
+	// Thinking lets the model reason before it answers (enable_thinking).
+	Thinking bool
+}
+
+// Envelope is the form of an answer with calls, as common/chat knows it
+// (common_chat_params).
+type Envelope struct {
+	// Parser is common/chat's parser of the answer, serialized; it reads the
+	// generation prompt first.
+	Parser string
+	// Format is the enum common_chat_format that goes with Parser.
+	Format int
+	// Generation is the start of the assistant's turn.
+	Generation string
+	// Preserved are control texts that mean something inside the answer.
+	Preserved []string
+	// Triggers are the texts that begin a call, where common/chat names them as
+	// words.
+	Triggers []string
+	// Example is the assistant's turn, from Generation on, as the template writes
+	// one in the history: with a call of the first of the tools and its arguments,
+	// or two such calls if they may be parallel and the template takes them. Empty if the template refuses.
+	Example string
 }
 
 // ChatCaps is what a template can express (common_chat_templates_get_caps).

@@ -78,6 +78,8 @@ type rendering struct {
 	inputs                         []span // the bytes of prompt that come from the request, in order
 	generation, parser, thinkStart string
 	thinkEnds, stops, preserved    []string
+	triggers                       []string
+	format                         int
 }
 
 // isInput tells whether a byte of the prompt comes from the request.
@@ -100,17 +102,27 @@ func (r *rendering) cut(n int) {
 // render encodes a conversation and renders it (common_chat_templates_apply).
 // images are the texts that stand for images in the prompt.
 func (t *template) render(in llama.ChatInput) (*rendering, *imageMarks, error) {
-	r, images, err := t.renderOnce(in, true)
+	r, images, err := t.renderOnce(in, noCalls, true)
 	if err != nil && t.mustJoinSystem(in.Messages) {
 		// Some count a system turn as one of those that must alternate.
-		if r, images, err := t.renderOnce(in, false); err == nil {
+		if r, images, err := t.renderOnce(in, noCalls, false); err == nil {
 			return r, images, nil
 		}
 	}
 	return r, images, err
 }
 
-func (t *template) renderOnce(in llama.ChatInput, join bool) (*rendering, *imageMarks, error) {
+// calling says which calls the parser of an answer is for.
+type calling struct {
+	choice   int // enum common_chat_tool_choice
+	parallel bool
+}
+
+// noCalls is for prompts: they do not depend on the choice, but common/chat refuses
+// some schemas where calls are possible.
+var noCalls = calling{choice: C.B3_CHOICE_NONE}
+
+func (t *template) renderOnce(in llama.ChatInput, calls calling, join bool) (*rendering, *imageMarks, error) {
 	e := encoder{template: t, join: join}
 	if err := e.conversation(in); err != nil {
 		return nil, nil, err
@@ -127,6 +139,8 @@ func (t *template) renderOnce(in llama.ChatInput, join bool) (*rendering, *image
 		zone:       C.int32_t(offset),
 		thinking:   C.int32_t(cbool(in.Thinking)),
 		generation: C.int32_t(cbool(!in.NoGenerationPrompt)),
+		choice:     C.int32_t(calls.choice),
+		parallel:   C.int32_t(cbool(calls.parallel)),
 	}
 	var out *C.b3_rendering
 	var cerr C.b3_error
@@ -152,15 +166,20 @@ func (e *encoder) inputs(now time.Time) [C.B3_IN_COUNT][]byte {
 	}
 }
 
-func copyRendering(c *C.b3_rendering) *rendering {
+// textsOf copies the texts that C gives end to end, one with each call.
+func textsOf(text unsafe.Pointer, sizes *C.size_t) func() []byte {
 	at, texts := uintptr(0), 0
-	next := func() []byte {
-		n := *(*C.size_t)(unsafe.Add(unsafe.Pointer(c.sizes), texts*C.sizeof_size_t))
-		b := C.GoBytes(unsafe.Add(unsafe.Pointer(c.text), at), C.int(n))
+	return func() []byte {
+		n := *(*C.size_t)(unsafe.Add(unsafe.Pointer(sizes), texts*C.sizeof_size_t))
+		b := C.GoBytes(unsafe.Add(text, at), C.int(n))
 		at += uintptr(n)
 		texts++
 		return b
 	}
+}
+
+func copyRendering(c *C.b3_rendering) *rendering {
+	next := textsOf(unsafe.Pointer(c.text), c.sizes)
 	list := func(n C.size_t) []string {
 		var out []string
 		for range n {
@@ -170,6 +189,7 @@ func copyRendering(c *C.b3_rendering) *rendering {
 	}
 	r := &rendering{prompt: next(), generation: string(next()), parser: string(next()), thinkStart: string(next())}
 	r.thinkEnds, r.stops, r.preserved = list(c.ends), list(c.stops), list(c.preserved)
+	r.triggers, r.format = list(c.triggers), int(c.format)
 	for _, s := range unsafe.Slice((*[2]C.size_t)(unsafe.Pointer(c.inputs)), c.ranges) {
 		r.inputs = append(r.inputs, span{int(s[0]), int(s[1])})
 	}

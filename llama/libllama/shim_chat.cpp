@@ -48,8 +48,8 @@ struct texts {
     }
 };
 
-// A rendering owns what a b3_rendering points to.
-struct rendering : b3_rendering {
+// An owned is what C hands out: it owns what a B points to.
+template <typename B> struct owned : B {
     std::string         bytes;
     std::vector<size_t> lengths, pairs;
 
@@ -57,7 +57,18 @@ struct rendering : b3_rendering {
         bytes += s;
         lengths.push_back(s.size());
     }
+
+    void point() {
+        this->text = bytes.data();
+        this->sizes = lengths.data();
+    }
 };
+
+using rendering = owned<b3_rendering>;
+using answer = owned<b3_answer>;
+
+static_assert(int(COMMON_CHAT_TOOL_CHOICE_AUTO) == B3_CHOICE_AUTO && int(COMMON_CHAT_TOOL_CHOICE_REQUIRED) == B3_CHOICE_REQUIRED &&
+              int(COMMON_CHAT_TOOL_CHOICE_NONE) == B3_CHOICE_NONE);
 
 uint32_t caps_of(const jinja::caps & c) {
     return (c.supports_system_role ? B3_CAP_SYSTEM : 0) | (c.supports_tools ? B3_CAP_TOOLS : 0) |
@@ -121,8 +132,9 @@ autoparser::generation_params params_of(texts & in, const b3_render_params & p, 
     out.extra_context["datetime"] = in.next();
     out.extra_context["preserve_reasoning"] = true;
     out.extra_context["add_generation_prompt"] = false;  // defined also where it is not true
-    // The prompt is the same whatever the choice; what constrains calls is made elsewhere.
-    out.tool_choice = COMMON_CHAT_TOOL_CHOICE_NONE;
+    // The prompt is the same whatever the choice, the parser is not.
+    out.tool_choice = static_cast<common_chat_tool_choice>(p.choice);
+    out.parallel_tool_calls = p.parallel != 0;
     out.reasoning_format = COMMON_REASONING_FORMAT_DEEPSEEK;
     out.enable_thinking = p.thinking != 0;
     out.add_generation_prompt = p.generation != 0;
@@ -172,8 +184,15 @@ std::unique_ptr<rendering> rendering_of(const common_chat_params & p, const b3::
             out->take(s);
         }
     }
-    out->text = out->bytes.data();
-    out->sizes = out->lengths.data();
+    out->triggers = 0;
+    for (const auto & t : p.grammar_triggers) {
+        if (t.type == COMMON_GRAMMAR_TRIGGER_TYPE_WORD) {
+            out->take(t.value);
+            out->triggers++;
+        }
+    }
+    out->point();
+    out->format = p.format;
     out->ends = p.thinking_end_tags.size();
     out->stops = p.additional_stops.size();
     out->preserved = p.preserved_tokens.size();
@@ -226,4 +245,33 @@ int b3_template_render(const b3_template * t, const char * text, const size_t si
 
 void b3_rendering_free(b3_rendering * r) {
     delete static_cast<rendering *>(r);
+}
+
+int b3_answer_parse(const char * text, const size_t sizes[B3_ANSWER_COUNT], int32_t format, b3_answer ** out, b3_error * err) {
+    return b3::guard(err, [&] {
+        texts                     in{text, sizes};
+        common_chat_parser_params params;
+        params.format = static_cast<common_chat_format>(format);
+        params.reasoning_format = COMMON_REASONING_FORMAT_DEEPSEEK;
+        params.parser.load(in.next());
+        params.generation_prompt = in.next();
+        const auto message = common_chat_peg_parse(params.parser, in.next(), false, params);
+
+        auto a = std::make_unique<answer>();
+        a->take(message.content);
+        a->take(message.reasoning_content);
+        for (const auto & call : message.tool_calls) {
+            a->take(call.name);
+            a->take(call.arguments);
+            a->take(call.id);
+        }
+        a->calls = message.tool_calls.size();
+        a->point();
+        *out = a.release();
+        return B3_OK;
+    });
+}
+
+void b3_answer_free(b3_answer * a) {
+    delete static_cast<answer *>(a);
 }

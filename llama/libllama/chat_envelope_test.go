@@ -1,0 +1,223 @@
+package libllama
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"flag"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/b3os/b3infer/llama"
+	"github.com/b3os/b3infer/llama/llamatest"
+)
+
+var update = flag.Bool("update", false, "rewrite the files of package grammar that come from llama.cpp")
+
+// envelopeFolder is where package grammar, which knows no llama.cpp, has the
+// templates' parsers and the answers that it makes of them.
+var envelopeFolder = filepath.Join("..", "..", "grammar", "testdata", "envelope")
+
+// The tools of all envelopes in tests, as grammar.Skeleton makes them of the schemas
+// in package grammar's tests.
+var envelopeTools = []llama.ChatTool{
+	{Name: "get_weather", Description: "d", Parameters: `{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"number"}}}`},
+	{Name: "now", Description: "d", Parameters: `{"type":"object","properties":{}}`},
+}
+
+// An envelopeCase is what common/chat says of a template for one kind of answer.
+type envelopeCase struct {
+	Template                     string
+	Required, Parallel, Thinking bool
+	Envelope                     llama.Envelope
+	Error                        string
+}
+
+func envelopeCases(t *testing.T) []envelopeCase {
+	t.Helper()
+	sources := testTemplates(t)
+	var cases []envelopeCase
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		chat := newTestTemplate(t, sources[name])
+		for i := range 8 {
+			c := envelopeCase{Template: name, Required: i&1 > 0, Parallel: i&2 > 0, Thinking: i&4 > 0}
+			var err error
+			c.Envelope, err = chat.Envelope(llama.EnvelopeInput{
+				Tools: envelopeTools, Required: c.Required, Parallel: c.Parallel, Thinking: c.Thinking,
+			})
+			if err != nil {
+				c.Error = err.Error()
+			}
+			cases = append(cases, c)
+		}
+	}
+	return cases
+}
+
+// sortedJSON is a JSON text with the keys of objects in order: common/chat writes
+// the rules in none.
+func sortedJSON(t *testing.T, text string) string {
+	t.Helper()
+	if text == "" {
+		return ""
+	}
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	sorted, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(sorted)
+}
+
+// TestEnvelopesAreAsStored holds the parsers that package grammar is tested with
+// against llama.cpp.
+func TestEnvelopesAreAsStored(t *testing.T) {
+	cases := envelopeCases(t)
+	for i := range cases {
+		cases[i].Envelope.Parser = sortedJSON(t, cases[i].Envelope.Parser)
+	}
+	text, err := json.MarshalIndent(cases, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(envelopeFolder, "parsers.json.gz")
+	if *update {
+		writeGzip(t, path, text)
+	}
+	if !bytes.Equal(readGzip(t, path), text) {
+		t.Errorf("%s is not what llama.cpp gives; -update rewrites it", path)
+	}
+}
+
+func writeGzip(t *testing.T, path string, text []byte) {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readGzip(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// A walked answer is a random text of a grammar that package grammar made of a case:
+// Mode is auto, required or named, the last for get_weather.
+type walked struct {
+	Case int
+	Mode string
+	Text string
+}
+
+// TestWalkedCallsParse reads random answers of the grammars of calls with
+// common/chat's own parsers: what was meant as a call is one, with arguments that
+// the schemas allow.
+func TestWalkedCallsParse(t *testing.T) {
+	cases := envelopeCases(t)
+	var answers []walked
+	if err := json.Unmarshal(readGzip(t, filepath.Join(envelopeFolder, "walks.json.gz")), &answers); err != nil {
+		t.Fatal(err)
+	}
+	if len(answers) < 4000 {
+		t.Fatalf("only %d answers", len(answers))
+	}
+	calls := 0
+	for _, a := range answers {
+		c := cases[a.Case]
+		parsed, err := parseAnswer(c.Envelope, a.Text)
+		if err != nil {
+			t.Errorf("%s: %q: %v", c.Template, a.Text, err)
+			continue
+		}
+		calls += len(parsed.calls)
+		if why := wrongCalls(parsed.calls, a.Mode, c.Parallel); why != "" {
+			t.Errorf("%s, %s: %q: %s: %+v", c.Template, a.Mode, a.Text, why, parsed.calls)
+		}
+	}
+	t.Logf("%d answers with %d calls", len(answers), calls)
+}
+
+// TestFakeEnvelope reads an answer with the parser that llamatest's fake makes.
+func TestFakeEnvelope(t *testing.T) {
+	model := llamatest.New(llamatest.Options{})
+	defer model.Close()
+	chat, err := model.NewChat(llama.ChatParams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, thinking := range []bool{false, true} {
+		e, err := chat.Envelope(llama.EnvelopeInput{Tools: envelopeTools, Required: true, Parallel: true, Thinking: thinking})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := `<tool_call>{"name": "now", "arguments": {}}</tool_call><tool_call>{"name": "get_weather", "arguments": {"city":"a"}}</tool_call>`
+		if thinking {
+			answer = "So.\n</think>\n\n" + answer
+		}
+		got, err := parseAnswer(e, answer)
+		want := []llama.ChatCall{{Name: "now", Arguments: "{}"}, {Name: "get_weather", Arguments: `{"city":"a"}`}}
+		if err != nil || !slices.Equal(got.calls, want) {
+			t.Errorf("thinking %v: got %+v, %v", thinking, got, err)
+		}
+	}
+}
+
+// wrongCalls says what is wrong with the calls of an answer, if anything is.
+func wrongCalls(calls []llama.ChatCall, mode string, parallel bool) string {
+	switch {
+	case mode != "auto" && len(calls) == 0:
+		return "no call"
+	case !parallel && len(calls) > 1:
+		return "several calls"
+	}
+	for _, c := range calls {
+		var arguments struct {
+			City *string
+			Days *int
+		}
+		d := json.NewDecoder(bytes.NewReader([]byte(c.Arguments)))
+		d.DisallowUnknownFields()
+		err := d.Decode(&arguments)
+		days := arguments.Days
+		switch {
+		case err != nil:
+			return err.Error()
+		case c.Name == "now" && (arguments.City != nil || days != nil),
+			c.Name == "get_weather" && (arguments.City == nil || days != nil && (*days < 1 || *days > 9)):
+			return "wrong arguments"
+		case c.Name != "get_weather" && (c.Name != "now" || mode == "named"):
+			return "a call of another tool"
+		}
+	}
+	return ""
+}
