@@ -83,6 +83,9 @@ func ParseEnvelope(parser []byte, generationPrompt string, preserved []string) (
 // tools are those that the envelope was made for, or some of them. The error is
 // ErrNoCalls, ErrNotation, a *ToolError, or says what of the template is not understood.
 func (e *Envelope) Grammar(call Call) (*Grammar, error) {
+	if call.Mode == Named && !slices.ContainsFunc(call.Tools, func(t Tool) bool { return t.Name == call.Name }) {
+		return nil, fmt.Errorf("there is no tool %q", call.Name)
+	}
 	body, f, err := e.answer(call, call.Thinking)
 	if err == nil && body == nil && !call.Thinking {
 		// The prompt leaves the reasoning open all the same.

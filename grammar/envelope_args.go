@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// Arguments are the arguments of a tool, compiled as far as all ways to write them
-// have in common.
+// An arguments is the arguments of one tool, compiled as far as all ways to write
+// them have in common.
 type arguments struct {
 	c       *compiler
-	root    *term // the schema's objects
-	objects []*object
+	root    *term            // the schema's objects
+	objects []*object        // settled: see emitter.settle
 	insets  map[string]inset // what was emitted, by what it is
 	until   func(delimiters []string) (*DFA, error)
 }
 
-// kindOf are the kinds of values by JSON Schema's names.
+// schemaKinds are JSON Schema's names of the kinds of values.
 var schemaKinds = map[kind]string{
 	kindNull: "null", kindFalse: "boolean", kindTrue: "boolean", kindNumber: "number",
 	kindString: "string", kindArray: "array", kindObject: "object",

@@ -298,6 +298,71 @@ func TestEnvelopeMarkers(t *testing.T) {
 	}
 }
 
+// TestChain: arguments beyond what a Bag holds come in order.
+func TestChain(t *testing.T) {
+	item := func(text string, required bool) BagItem { return BagItem{Literal(text), required} }
+	for _, tt := range []struct {
+		bag      Bag
+		yes, not []string
+	}{
+		{
+			Bag{Items: []BagItem{item("a", false), item("b", true), item("c", false)}, Sep: Literal(","), Min: 1},
+			[]string{"b", "a,b", "b,c", "a,b,c"}, []string{"", "a", "b,a", "a,c", ",b"},
+		},
+		{
+			Bag{Items: []BagItem{item("a", false), item("b", false)}, Sep: Seq{}},
+			[]string{"", "a", "b", "ab"}, []string{"ba", "aa"},
+		},
+	} {
+		g := &Grammar{Rules: []Rule{{"root", chain(tt.bag)}}}
+		for _, text := range tt.yes {
+			if !g.Match([]byte(text)) {
+				t.Errorf("%q is not in %v", text, tt.bag)
+			}
+		}
+		for _, text := range tt.not {
+			if g.Match([]byte(text)) {
+				t.Errorf("%q is in %v", text, tt.bag)
+			}
+		}
+	}
+}
+
+func TestEnvelopeErrors(t *testing.T) {
+	c := findEnvelope(t, envelopeCases(t), "Qwen3.5-4B", true, false, false)
+	e, err := c.parse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var toolErr *ToolError
+	var refused *Unenforceable
+	strict := func(schema string) Call {
+		return Call{Mode: Required, Tools: []Tool{{Name: "get_weather", Strict: true, Schema: []byte(schema)}}}
+	}
+	for _, schema := range []string{
+		`{"properties":{"city":{"type":"string"}},"required":["town"]}`,
+		`{"properties":{"city":{},"days":{}},"dependentRequired":{"city":["days"]}}`,
+		`{"type":"array"}`,
+	} {
+		if _, err := e.Grammar(strict(schema)); !errors.As(err, &toolErr) || !errors.As(err, &refused) {
+			t.Errorf("%s: %v", schema, err)
+		}
+	}
+	if _, err := e.Grammar(Call{Mode: Named, Name: "f", Tools: envelopeTools}); err == nil {
+		t.Error("a tool that is not there")
+	}
+	other := *e
+	other.generation = "elsewhere"
+	if _, err := other.Grammar(strict("{}")); err == nil {
+		t.Error("another generation prompt")
+	}
+	for _, text := range []string{"", "{}", `{"parsers":[{"type":"sequence","children":[1]}],"root":0}`, `{"parsers":[{"type":"ref","name":"a"}],"root":0}`} {
+		if _, err := ParseEnvelope([]byte(text), "", nil); err == nil {
+			t.Errorf("read %q", text)
+		}
+	}
+}
+
 func TestSkeleton(t *testing.T) {
 	got, err := Skeleton([]Tool{
 		{Name: "f", Schema: []byte(`{"properties":{"b":{"enum":["x",1]},"a":{"type":["array","null"]},"c":{"$ref":"#/$defs/s"},"d":false},` +
