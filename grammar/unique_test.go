@@ -164,7 +164,7 @@ func TestOneSpelling(t *testing.T) {
 			}
 		}
 	})
-	if shuffled < 50 {
+	if shuffled < 50 && !testing.Short() {
 		t.Errorf("only %d items had another spelling", shuffled)
 	}
 }
