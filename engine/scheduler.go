@@ -386,8 +386,8 @@ func (s *scheduler) finish(seq *sequence, e ending) {
 	}
 	s.blocked = nil
 	s.finished++
-	seq.out.end(e)
 	s.metrics.finished(seq, e)
+	seq.out.end(e)
 }
 
 // failed handles a Decode that did not work. Without room although the books
