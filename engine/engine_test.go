@@ -339,9 +339,8 @@ func TestRandomDisconnects(t *testing.T) {
 	// The last departures are seen by the next step at the latest.
 	ask(t, e, user("still there?"))
 	// The step that ended the last answer is reported after its client knows.
-	if err := e.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	e.sched.close(&Error{Code: CodeUnavailable})
+	<-e.sched.done
 	values := gauges(t, registry)
 	if ended := values["b3infer_requests_ended_total"]; ended != 1001 {
 		t.Errorf("%v requests ended, want 1001", ended)
