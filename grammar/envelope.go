@@ -18,7 +18,7 @@ type Tool struct {
 type Mode uint8
 
 const (
-	Auto     Mode = iota // text, and behind it possibly calls
+	Auto     Mode = iota // text or Call.Answer, and behind text possibly calls
 	Required             // a call of any tool
 	Named                // a call of the tool Call.Name
 )
@@ -30,7 +30,10 @@ type Call struct {
 	Name     string // of the tool, for Named
 	Parallel bool   // several calls are allowed
 	Thinking bool   // reasoning is allowed in front
-	Limits   Limits // for each tool
+	// Answer is what an answer without calls has to be, where free text will not do;
+	// there is no text in front of calls then. Nil is free text.
+	Answer *Grammar
+	Limits Limits // for each tool
 }
 
 // ErrNoCalls is returned for templates that cannot write tool calls.
@@ -46,9 +49,9 @@ func (e *ToolError) Error() string { return fmt.Sprintf("tool %q: %v", e.Name, e
 
 func (e *ToolError) Unwrap() error { return e.Err }
 
-// An Envelope is the form of a template's answers with tool calls, without the
-// arguments: what common/chat's parser of the answer says. It may be used by any
-// number of goroutines.
+// An Envelope is the form of a template's answers, with or without tool calls, but
+// for the arguments: what common/chat's parser of the answer says. It may be used by
+// any number of goroutines.
 type Envelope struct {
 	peg        *peg
 	generation string
@@ -57,37 +60,36 @@ type Envelope struct {
 }
 
 // ParseEnvelope reads common/chat's serialized parser of answers
-// (common_chat_params.parser), made for the tools that Skeleton gives. The
-// generation prompt is the start of the assistant's turn, which the parser reads
+// (common_chat_params.parser), made for the tools that Skeleton gives or for none.
+// The generation prompt is the start of the assistant's turn, which the parser reads
 // first and grammars leave out. Preserved are the texts that stand as Token in
 // grammars, since they may be tokens of their own in the vocabulary; without them
-// a grammar is text alone. The error is ErrNoCalls or says what is wrong with the
-// parser.
+// a grammar is text alone. The error says what is wrong with the parser.
 func ParseEnvelope(parser []byte, generationPrompt string, preserved []string) (*Envelope, error) {
-	if len(parser) == 0 {
-		return nil, ErrNoCalls
-	}
 	p, err := parsePeg(parser)
 	if err != nil {
 		return nil, fmt.Errorf("parser of the chat template: %w", err)
-	}
-	if !p.facts[p.Root].call {
-		return nil, ErrNoCalls
 	}
 	preserved = slices.DeleteFunc(slices.Clone(preserved), func(s string) bool { return s == "" })
 	slices.SortFunc(preserved, func(a, b string) int { return len(b) - len(a) })
 	return &Envelope{peg: p, generation: generationPrompt, preserved: preserved}, nil
 }
 
+// Calls tells whether the template can write calls of the tools.
+func (e *Envelope) Calls() bool { return e.peg.facts[e.peg.Root].call }
+
 // Grammar is the answers that call asks for, behind the generation prompt. Its
 // tools are those that the envelope was made for, or some of them. The error is
 // ErrNoCalls, ErrNotation, a *ToolError, or says what of the template is not understood.
 func (e *Envelope) Grammar(call Call) (*Grammar, error) {
+	if !e.Calls() && (call.Answer == nil || call.Mode != Auto) {
+		return nil, ErrNoCalls
+	}
 	if call.Mode == Named && !slices.ContainsFunc(call.Tools, func(t Tool) bool { return t.Name == call.Name }) {
 		return nil, fmt.Errorf("there is no tool %q", call.Name)
 	}
 	body, f, err := e.answer(call, call.Thinking)
-	if err == nil && body == nil && !call.Thinking {
+	if body == nil && err == nil && !call.Thinking {
 		// The prompt leaves the reasoning open all the same.
 		body, f, err = e.answer(call, true)
 	}
@@ -112,23 +114,36 @@ func (e *Envelope) Grammar(call Call) (*Grammar, error) {
 func (e *Envelope) answer(call Call, reasoning bool) (Node, *former, error) {
 	f := &former{e: e, peg: e.peg, call: call, reasoning: reasoning, meter: &meter{left: call.Limits.withDefaults().Work}, tools: map[string]*arguments{}, untils: map[string]*DFA{}}
 	f.rules.reserve("root")
-	full, stopped, err := f.node(spot{pegPlace: pegPlace{id: e.peg.Root}})
+	parts, err := f.answers()
+	if call.Answer != nil && call.Mode == Auto && e.Calls() && len(call.Tools) > 0 && err == nil {
+		// Calls come in the place of the value, as where there has to be one.
+		var calls []Node
+		f.call.Mode = Required
+		calls, err = f.answers()
+		parts = append(parts, calls...)
+	}
+	if len(parts) == 0 || err != nil {
+		return nil, f, err
+	}
+	return either(parts...), f, nil
+}
+
+// answers are what may follow the generation prompt.
+func (f *former) answers() ([]Node, error) {
+	full, stopped, err := f.node(spot{pegPlace: pegPlace{id: f.peg.Root}})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var parts []Node
 	for _, n := range []Node{full, stopped} {
 		if n == nil {
 			continue
 		}
-		if n = behind(n, e.generation); n != nil {
+		if n = behind(n, f.e.generation); n != nil {
 			parts = append(parts, n)
 		}
 	}
-	if len(parts) == 0 {
-		return nil, f, nil
-	}
-	return either(parts...), f, nil
+	return parts, nil
 }
 
 // Skeleton is the tools as common/chat may see them when it makes the parser of

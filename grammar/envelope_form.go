@@ -19,6 +19,7 @@ type former struct {
 	untils    map[string]*DFA
 	rules     ruleList
 	tools     map[string]*arguments
+	asks      Node // Call.Answer, once grafted
 	relaxed   []Unenforceable
 }
 
@@ -207,8 +208,11 @@ func (f *former) alternatives(at spot, children []int) []int {
 	if !f.reasoning {
 		prefer(func(id int) bool { return !facts[id].reasoning })
 	}
-	if f.contentless(at) {
+	switch {
+	case f.contentless(at):
 		prefer(func(id int) bool { return !facts[id].content })
+	case f.call.Answer != nil:
+		prefer(func(id int) bool { return facts[id].content })
 	}
 	if n := &f.peg.Parsers[at.id]; at.tool != "" && f.peg.sameCall(n) {
 		if i, known := f.e.manner.chosen[f.peg.option(at.pegPlace)]; known && i < len(n.Children) {
@@ -318,10 +322,14 @@ func (f *former) tagged(at spot, n *pegNode) (full, stopped Node, err error) {
 	return f.node(next)
 }
 
-// content is free text. The answer may end in it.
+// content is free text, or the value that stands in its place. The answer may end
+// in it.
 func (f *former) content(at spot) (full, stopped Node, err error) {
 	if f.contentless(at) {
 		return Seq{}, nil, nil
+	}
+	if f.call.Answer != nil {
+		return nil, f.asked(), nil
 	}
 	delimiters := append(slices.Clip(at.forbidden), f.delimiters(at.id)...)
 	part, err := f.until(delimiters, true)
@@ -330,6 +338,15 @@ func (f *former) content(at spot) (full, stopped Node, err error) {
 	}
 	all, err := f.until(delimiters, false)
 	return part, all, err
+}
+
+// asked is Call.Answer. Blanks at the end of the generation prompt may stand in the
+// place of content.
+func (f *former) asked() Node {
+	if f.asks == nil {
+		f.asks = sequence(gap{spelled: Seq{}}, inset{f.rules.graft(f.call.Answer, "answer")})
+	}
+	return f.asks
 }
 
 // until is the automaton of a text before delimiters, once for each.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -18,6 +19,7 @@ import (
 type envelopeCase struct {
 	Template                     string
 	Required, Parallel, Thinking bool
+	NoTools                      bool
 	Envelope                     struct {
 		Parser, Generation, Example string
 		Preserved                   []string
@@ -55,7 +57,7 @@ func envelopeCases(t testing.TB) []envelopeCase {
 func findEnvelope(t testing.TB, cases []envelopeCase, template string, required, parallel, thinking bool) envelopeCase {
 	t.Helper()
 	i := slices.IndexFunc(cases, func(c envelopeCase) bool {
-		return c.Template == template && c.Required == required && c.Parallel == parallel && c.Thinking == thinking
+		return c.Template == template && !c.NoTools && c.Required == required && c.Parallel == parallel && c.Thinking == thinking
 	})
 	if i < 0 {
 		t.Fatalf("no template %s", template)
@@ -78,11 +80,27 @@ var envelopeTools = []Tool{
 	{Name: "now", Strict: true, Schema: []byte(`{"type":"object","properties":{},"additionalProperties":false}`)},
 }
 
+// envelopeAnswer is a value that an answer may have to be.
+var envelopeAnswer = sync.OnceValue(func() *Grammar {
+	g, err := FromSchema([]byte(`{"type":"object","properties":{"unit":{"enum":["a","b"]},`+
+		`"count":{"type":"integer","minimum":1,"maximum":9}},"required":["unit","count"],"additionalProperties":false}`), Options{Strict: true})
+	if err != nil {
+		panic(err)
+	}
+	return g
+})
+
 // callsOf is what may be asked for with a case's parser.
 func (c envelopeCase) callsOf() map[string]Call {
 	call := Call{Tools: envelopeTools, Parallel: c.Parallel, Thinking: c.Thinking}
-	if !c.Required {
-		return map[string]Call{"auto": call}
+	answer := call
+	answer.Answer = envelopeAnswer()
+	switch {
+	case c.NoTools:
+		answer.Tools = nil
+		return map[string]Call{"answer": answer}
+	case !c.Required:
+		return map[string]Call{"auto": call, "answer": answer}
 	}
 	call.Mode = Required
 	named := call
@@ -110,23 +128,23 @@ func TestEnvelopes(t *testing.T) {
 	var answers []walked
 	for i, c := range envelopeCases(t) {
 		e, err := c.parse()
-		if slices.Contains(withoutCalls, c.Template) {
-			if !errors.Is(err, ErrNoCalls) {
-				t.Errorf("%s has no calls: %v", c.Template, err)
-			}
-			continue
-		}
 		if err != nil {
 			t.Errorf("%s: %v", c.Template, err)
 			continue
 		}
-		for _, mode := range []string{"auto", "required", "named"} {
+		for _, mode := range []string{"auto", "required", "named", "answer"} {
 			call, ok := c.callsOf()[mode]
 			if !ok {
 				continue
 			}
 			g, err := e.Grammar(call)
-			if slices.Contains(otherNotation, c.Template) {
+			if slices.Contains(withoutCalls, c.Template) && mode != "answer" {
+				if !errors.Is(err, ErrNoCalls) {
+					t.Errorf("%s has no calls: %v", c.Template, err)
+				}
+				continue
+			}
+			if slices.Contains(otherNotation, c.Template) && !c.NoTools {
 				if !errors.Is(err, ErrNotation) {
 					t.Errorf("%s: %v", c.Template, err)
 				}

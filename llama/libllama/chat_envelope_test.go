@@ -33,6 +33,7 @@ var envelopeTools = []llama.ChatTool{
 type envelopeCase struct {
 	Template                     string
 	Required, Parallel, Thinking bool
+	NoTools                      bool `json:",omitempty"`
 	Envelope                     llama.Envelope
 	Error                        string
 }
@@ -40,22 +41,31 @@ type envelopeCase struct {
 func envelopeCases(t *testing.T) []envelopeCase {
 	t.Helper()
 	sources := testTemplates(t)
-	var cases []envelopeCase
+	var cases, plain []envelopeCase
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		chat := newTestTemplate(t, sources[name])
 		for i := range 8 {
 			c := envelopeCase{Template: name, Required: i&1 > 0, Parallel: i&2 > 0, Thinking: i&4 > 0}
-			var err error
-			c.Envelope, err = chat.Envelope(llama.EnvelopeInput{
-				Tools: envelopeTools, Required: c.Required, Parallel: c.Parallel, Thinking: c.Thinking,
-			})
-			if err != nil {
-				c.Error = err.Error()
-			}
-			cases = append(cases, c)
+			cases = append(cases, c.fill(chat))
+		}
+		for _, thinking := range []bool{false, true} {
+			plain = append(plain, envelopeCase{Template: name, Thinking: thinking, NoTools: true}.fill(chat))
 		}
 	}
-	return cases
+	return append(cases, plain...)
+}
+
+// fill asks the template.
+func (c envelopeCase) fill(chat llama.Chat) envelopeCase {
+	in := llama.EnvelopeInput{Tools: envelopeTools, Required: c.Required, Parallel: c.Parallel, Thinking: c.Thinking}
+	if c.NoTools {
+		in.Tools = nil
+	}
+	var err error
+	if c.Envelope, err = chat.Envelope(in); err != nil {
+		c.Error = err.Error()
+	}
+	return c
 }
 
 // sortedJSON is a JSON text with the keys of objects in order: common/chat writes
@@ -155,11 +165,21 @@ func TestWalkedCallsParse(t *testing.T) {
 	for _, a := range answers {
 		c := cases[a.Case]
 		parsed, err := parseAnswer(c.Envelope, a.Text)
+		if err != nil && a.Mode == "answer" {
+			// A parser of bare JSON calls takes any object for one. What does not parse is text.
+			parsed, err = parsedAnswer{content: a.Text}, nil
+		}
 		if err != nil {
 			t.Errorf("%s: %q: %v", c.Template, a.Text, err)
 			continue
 		}
 		calls += len(parsed.calls)
+		if a.Mode == "answer" {
+			if why := wrongAnswer(parsed, c); why != "" {
+				t.Errorf("%s, thinking %v: %q: %s: %+v", c.Template, c.Thinking, a.Text, why, parsed)
+			}
+			continue
+		}
 		if why := wrongCalls(parsed.calls, a.Mode, c.Parallel); why != "" {
 			t.Errorf("%s, %s: %q: %s: %+v", c.Template, a.Mode, a.Text, why, parsed.calls)
 		}
@@ -190,6 +210,27 @@ func TestFakeEnvelope(t *testing.T) {
 			t.Errorf("thinking %v: got %+v, %v", thinking, got, err)
 		}
 	}
+}
+
+// wrongAnswer says what is wrong with an answer that had to be a value or calls.
+func wrongAnswer(a parsedAnswer, c envelopeCase) string {
+	var value struct {
+		Unit  string
+		Count int
+	}
+	d := json.NewDecoder(bytes.NewReader([]byte(a.content)))
+	d.DisallowUnknownFields()
+	switch err := d.Decode(&value); {
+	case len(a.calls) > 0 && a.content == "" && !c.NoTools:
+		return wrongCalls(a.calls, "required", c.Parallel)
+	case len(a.calls) > 0:
+		return "calls beside the value"
+	case err != nil:
+		return err.Error()
+	case d.More() || value.Unit != "a" && value.Unit != "b" || value.Count < 1 || value.Count > 9:
+		return "another value"
+	}
+	return ""
 }
 
 // wrongCalls says what is wrong with the calls of an answer, if anything is.
