@@ -182,7 +182,7 @@ func (r *Reader) stop() {
 	rest := max(r.told, r.pos)
 	switch c := r.call; {
 	case c != nil && c.name != "":
-		c.due = true
+		c.announce()
 		rest = len(r.text)
 	case r.inCall():
 		rest = len(r.text)

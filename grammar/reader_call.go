@@ -12,8 +12,8 @@ type readCall struct {
 	name, id string
 	args     []byte // not handed over
 	due      bool   // it is to be told
-	named    bool   // its name was told, with toldID
-	toldID   string
+	toldID   string // with its name
+	named    bool   // its name was told
 
 	written bool // there are arguments
 	members int  // how many, where they come one by one
@@ -21,6 +21,13 @@ type readCall struct {
 	braces  braces
 	python  pythonWriter
 	levels  []gemmaLevel
+}
+
+// announce has the call told, with its id if that is known.
+func (c *readCall) announce() {
+	if !c.due {
+		c.due, c.toldID = true, c.id
+	}
 }
 
 // put adds to the arguments.

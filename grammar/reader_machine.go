@@ -224,7 +224,7 @@ func (r *Reader) visitText(f *frame, o *op) verdict {
 		return r.visitString(o)
 	case opUntil:
 		at, found := o.until.next(rest)
-		r.steps += at / 8
+		r.steps += at
 		r.consume(r.pos+at, at > 0)
 		if found {
 			return yes
@@ -259,31 +259,29 @@ func (r *Reader) visitChars(f *frame, o *op) verdict {
 
 // visitString reads the inside of a quoted string.
 func (r *Reader) visitString(o *op) verdict {
-	from := r.pos
-	defer func() { r.steps += (r.pos - from) / 8 }()
-	for at := r.pos; ; {
-		if at == len(r.text) {
-			r.consume(at, at > r.pos)
-			return wait
-		}
+	at, v := r.pos, wait
+scan:
+	for at < len(r.text) {
 		switch r.text[at] {
 		case o.quote:
-			r.consume(at, at > r.pos)
-			return yes
+			v = yes
+			break scan
 		case '\\':
 			size := escapeLen(r.text[at:], o.quote)
+			if size < 0 {
+				v = no
+			}
 			if size <= 0 {
-				r.consume(at, at > r.pos)
-				if size < 0 {
-					return no
-				}
-				return wait
+				break scan
 			}
 			at += size
 		default:
 			at++
 		}
 	}
+	r.steps += at - r.pos
+	r.consume(at, at > r.pos)
+	return v
 }
 
 // escapeLen is how long the escape is that begins s: 0 if s is too short to tell, -1

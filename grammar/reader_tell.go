@@ -111,7 +111,7 @@ func (r *Reader) callRead(end int) {
 	if r.Whole || c.name == "" || !c.due && r.program.ids && c.id == "" && len(c.args) == 0 {
 		return
 	}
-	c.due = true
+	c.announce()
 	r.told = max(r.told, end)
 }
 
@@ -119,11 +119,10 @@ func (r *Reader) callRead(end int) {
 func (r *Reader) endCall(end int) {
 	if c := r.call; c.name != "" {
 		c.finish()
-		c.due = true
-		late := c.id != "" && c.named && c.toldID == ""
+		c.announce()
 		r.deliver()
 		p := Piece{Kind: CallEnd, Call: r.calls}
-		if late {
+		if c.toldID == "" {
 			p.ID = c.id
 		}
 		r.piece(p)
@@ -141,8 +140,8 @@ func (r *Reader) deliver() {
 		return
 	}
 	if !c.named {
-		c.named, c.toldID = true, c.id
-		r.piece(Piece{Kind: CallName, Call: r.calls, ID: c.id, Text: c.name})
+		c.named = true
+		r.piece(Piece{Kind: CallName, Call: r.calls, ID: c.toldID, Text: c.name})
 	}
 	if len(c.args) > 0 {
 		r.piece(Piece{Kind: CallArguments, Call: r.calls, Text: string(c.args)})
