@@ -48,7 +48,8 @@ type NewKey struct {
 	SpendCap  *Credits  // nil: none
 }
 
-func (n *NewKey) check(now time.Time) (err error) {
+// Check completes n and tells what is wrong with it as an *InvalidError.
+func (n *NewKey) Check(now time.Time) (err error) {
 	if n.Kind == "" {
 		n.Kind = KindKey
 	}
@@ -90,7 +91,7 @@ func (n *NewKey) check(now time.Time) (err error) {
 // what the file failed with.
 func (s *Store) CreateKey(ctx context.Context, n NewKey) (key Key, secret string, err error) {
 	now := s.now()
-	if err := n.check(now); err != nil {
+	if err := n.Check(now); err != nil {
 		return Key{}, "", err
 	}
 	secret = newSecret(n.Kind)
