@@ -198,7 +198,7 @@ func (r *Reader) stop() {
 // inCall tells whether a call has begun that was not told.
 func (r *Reader) inCall() bool {
 	for _, f := range r.stack {
-		if r.program.ops[f.op].onlyCalls && f.start < len(r.text) && f.start >= r.callsEnd {
+		if o := &r.program.ops[f.op]; o.call && !o.texts && f.start < len(r.text) && f.start >= r.callsEnd {
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -117,7 +118,7 @@ func (r *Reader) enter(f *frame, child int32) verdict {
 
 // leave ends the op at work, and those around it that end with it.
 func (r *Reader) leave(ok bool) {
-	for {
+	for r.state == parsing {
 		r.stack = r.stack[:len(r.stack)-1]
 		if len(r.stack) == 0 {
 			if ok {
@@ -169,24 +170,23 @@ func (r *Reader) takeBack(f *frame) {
 	}
 }
 
-// leaveSequence notes the end of a call, or that the marks around calls are read.
+// leaveSequence notes the end of a call, or that the marks around texts or calls are
+// read.
 func (r *Reader) leaveSequence(start int, o *op) {
-	if !o.call || r.quiet > 0 {
+	if r.quiet > 0 || !o.call && !o.texts {
 		return
 	}
 	if o.endsCall {
 		r.note(tagEvent{tag: readEnd, start: start, end: r.pos})
 		return
 	}
-	if r.call != nil || r.callsEnd <= start {
-		return
+	around := r.call == nil && r.callsEnd > start && !slices.ContainsFunc(r.queue, func(e tagEvent) bool { return e.tag == readEnd })
+	if !o.call {
+		around = r.cur.tag == readNothing && len(r.queue) == 0
 	}
-	for _, e := range r.queue {
-		if e.tag == readEnd {
-			return
-		}
+	if around {
+		r.told = max(r.told, r.pos)
 	}
-	r.told = max(r.told, r.pos)
 }
 
 // visitText reads text.

@@ -42,9 +42,9 @@ type op struct {
 	quote    byte    // that ends the string
 	min, max int     // of repetitions and characters
 
-	call      bool // a call stands in it
-	onlyCalls bool // and no text
-	endsCall  bool // a call ends where it ends
+	call     bool // a call stands in it
+	texts    bool // content or reasoning stands in it
+	endsCall bool // a call ends where it ends
 
 	text     []byte
 	children []int32
@@ -123,8 +123,7 @@ func (p *peg) compile() *program {
 	}
 	for id := range p.Parsers {
 		n, facts, o := &p.Parsers[id], &p.facts[id], &c.ops[id]
-		o.call = facts.call
-		o.onlyCalls = facts.call && !facts.content && !facts.reasoning
+		o.call, o.texts = facts.call, facts.content || facts.reasoning
 		if o.tag = tags[id]; o.tag != readNothing {
 			o.kind, o.children = opTag, []int32{p.standsFor(n.Child, tags)}
 			continue

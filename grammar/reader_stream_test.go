@@ -63,6 +63,8 @@ func TestReaderStreams(t *testing.T) {
 		}, `name 0 "get_weather", arguments 0 "{\"city\": \"R"`},
 		{"cut before the name", qwen3, false, true, []step{{"A<tool_call>\n{\"name\": \"get_weather", `content "A"`}}, `content "<tool_call>\n{\"name\": \"get_weather"`},
 		{"cut before the name, as written", qwen3, false, false, []step{{"A<tool_call>\n{\"name\": \"get_weather", `content "A"`}}, ``},
+		{"cut behind reasoning", qwen3, true, true, []step{{"<think>\nSo.</think>\n\n<tool_call>\n{", `reasoning "So."`}}, `content "<tool_call>\n{"`},
+		{"malformed behind reasoning", qwen3, true, true, []step{{"<think>\nSo.</think>\n\n<tool_call>\nx", `reasoning "So.", content "<tool_call>\nx"`}}, ``},
 		{"no mark after all", qwen3, false, false, []step{{"A<tool_ca", `content "A"`}}, `content "<tool_ca"`},
 		{"no reasoning", qwen3, true, false, []step{{"<think>\n ", ``}, {"\n</think>\n\nA", `content "A"`}}, ``},
 		{"split characters", qwen3, false, false, []step{{"\xe2\x82", ``}, {"\xac", `content "€"`}, {"\xf0", ``}}, `content "\xf0"`},

@@ -64,6 +64,7 @@ func (r *Reader) open(e tagEvent) {
 		r.cur = stream{tag: e.tag, number: r.applied - 1, from: e.start, to: e.end}
 	}
 	if e.tag == readOpen {
+		r.drop()
 		r.call = &readCall{number: r.applied - 1}
 	} else if r.call != nil {
 		r.call.open(e.tag)
@@ -86,7 +87,7 @@ func (r *Reader) shut(e tagEvent) {
 	case readName:
 		c.name = string(text)
 		if e.start < r.told {
-			r.call = nil // it was told, before the parser took it back
+			r.call = nil // it was told as text, before the parser took that back
 			return
 		}
 	case readID:
