@@ -27,12 +27,9 @@ type Estimate struct {
 	CountOnly bool
 }
 
-// tokens are what is reserved.
+// tokens are what is reserved, unless tokens are only counted.
 func (e Estimate) tokens() int64 {
-	switch {
-	case e.CountOnly:
-		return 0
-	case e.MaxTokens == 0:
+	if e.MaxTokens == 0 {
 		return int64(e.Prompt) + DefaultCap
 	}
 	return int64(e.Prompt) + int64(e.MaxTokens)
@@ -58,8 +55,12 @@ type tenant struct {
 	inFlight tickets
 }
 
-// traffic is what one organization asks of one model.
-type traffic struct{ requests, tokens, images window }
+// traffic is what one organization asks of one model, on what terms.
+type traffic struct {
+	requests, tokens, images window
+	terms                    terms
+	from                     *directory // where the terms are from
+}
 
 // spending is what was spent since the beginning, and what the requests in
 // flight may spend.
@@ -136,12 +137,21 @@ func (a *admission) organization(id string) *tenant {
 	return o
 }
 
-func (o *tenant) model(name string) *traffic {
-	t := o.models[name]
+// traffic is what an organization asks of a model, with the terms of now and
+// without what is too old.
+func (a *admission) traffic(organization, model string, at time.Duration) *traffic {
+	models := a.organization(organization).models
+	t := models[model]
 	if t == nil {
 		t = new(traffic)
-		o.models[name] = t
+		models[model] = t
 	}
+	if t.from != a.rules {
+		t.from, t.terms = a.rules, a.rules.terms(organization, model)
+	}
+	t.requests.advance(at)
+	t.tokens.advance(at)
+	t.images.advance(at)
 	return t
 }
 
@@ -173,20 +183,17 @@ func (a *admission) admit(p *Principal, model string, e Estimate) (*Ticket, erro
 		}
 	}
 	o.daily.turn(day(now))
-	t := o.model(model)
-	t.requests.advance(at)
-	t.tokens.advance(at)
-	t.images.advance(at)
-	gauges := a.gauges(p.Organization.ID, model, o, t, e, now)
+	t := a.traffic(p.Organization.ID, model, at)
+	gauges := a.gauges(o, t, e, now)
 	if err := refusal(gauges, model, p.Organization.Name); err != nil {
 		return nil, err
 	}
 	ticket := &Ticket{
 		admission: a, organization: o, key: key, traffic: t,
-		admitted: now, day: o.daily.day, prices: a.rules.prices(p.Organization.ID, model), free: e.CountOnly,
+		admitted: now, day: o.daily.day, prices: t.terms.prices, free: e.CountOnly,
 	}
 	ticket.charge(at, e)
-	ticket.standing, ticket.limited = closest(a.gauges(p.Organization.ID, model, o, t, e, now))
+	ticket.standing, ticket.limited = closest(a.gauges(o, t, e, now))
 	return ticket, nil
 }
 

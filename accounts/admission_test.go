@@ -449,7 +449,7 @@ func TestRulesApply(t *testing.T) {
 	}
 	check := func(want int64) {
 		t.Helper()
-		got, ok := s.current.Load().limit(o.ID, "m", RequestsPerMinute)
+		got, ok := s.current.Load().terms(o.ID, "m").limits[RequestsPerMinute]
 		if !ok {
 			got = Unlimited
 		}
@@ -490,7 +490,7 @@ func TestRulesApply(t *testing.T) {
 	if err := s.SetRules(ctx, Target{Model: "m"}, map[Rule]int64{InputPrice: int64(2 * Credit), OutputPrice: int64(6 * Credit)}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := s.current.Load().prices(o.ID, "m"), (prices{2 * Credit, 2 * Credit, 6 * Credit}); got != want {
+	if got, want := s.current.Load().terms(o.ID, "m").prices, (prices{2 * Credit, 2 * Credit, 6 * Credit}); got != want {
 		t.Errorf("prices %v, want %v", got, want)
 	}
 }

@@ -153,6 +153,7 @@ func TestRecordsAreBookedOnce(t *testing.T) {
 // are dropped, and what all of them cost comes to the ledger later.
 func TestLogWhileTheFileIsLocked(t *testing.T) {
 	s, c := openStore(t)
+	mend := spoil(t, s)
 	lock, err := s.writer.BeginTx(t.Context(), nil) // takes the only connection
 	if err != nil {
 		t.Fatal(err)
@@ -171,6 +172,8 @@ func TestLogWhileTheFileIsLocked(t *testing.T) {
 	if err := lock.Rollback(); err != nil {
 		t.Fatal(err)
 	}
+	mustFail(t, s)
+	mend()
 	if err := s.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -185,25 +188,39 @@ func TestLogWhileTheFileIsLocked(t *testing.T) {
 	}
 }
 
+// spoil makes every batch with something to pay for fail until mend is called.
+func spoil(t *testing.T, s *Store) (mend func()) {
+	t.Helper()
+	exec := func(statement string) {
+		t.Helper()
+		if _, err := s.writer.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec("CREATE TRIGGER fail BEFORE INSERT ON ledger BEGIN SELECT raise(ABORT, 'no'); END")
+	return func() { exec("DROP TRIGGER fail") }
+}
+
+func mustFail(t *testing.T, s *Store) {
+	t.Helper()
+	if err := s.Flush(t.Context()); err == nil || !strings.Contains(err.Error(), s.path) {
+		t.Errorf("error %v, want one with the path", err)
+	}
+}
+
 // A batch that fails comes again, and is paid for once.
 func TestFailedBatchComesAgain(t *testing.T) {
 	s, c := openStore(t)
-	if _, err := s.writer.Exec("CREATE TRIGGER fail BEFORE INSERT ON ledger BEGIN SELECT raise(ABORT, 'no'); END"); err != nil {
-		t.Fatal(err)
-	}
+	mend := spoil(t, s)
 	r := record(c.Now(), 1)
 	s.Log(r)
 	for range 2 {
-		if err := s.Flush(t.Context()); err == nil {
-			t.Fatal("written")
-		}
+		mustFail(t, s)
 		if _, err := s.Request(t.Context(), r.ID); err != nil {
 			t.Errorf("the record is lost: %v", err)
 		}
 	}
-	if _, err := s.writer.Exec("DROP TRIGGER fail"); err != nil {
-		t.Fatal(err)
-	}
+	mend()
 	if err := s.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}

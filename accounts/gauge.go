@@ -14,11 +14,11 @@ type gauge struct {
 
 // gauges are the limits that take part in a request. The windows have been
 // advanced.
-func (a *admission) gauges(organization, model string, o *tenant, t *traffic, e Estimate, now time.Time) []gauge {
+func (a *admission) gauges(o *tenant, t *traffic, e Estimate, now time.Time) []gauge {
 	at := now.Sub(a.epoch)
-	list := make([]gauge, 0, 5)
+	list := make([]gauge, 0, len(t.terms.limits))
 	add := func(rule Rule, need int64, measure func(g *gauge)) {
-		if limit, ok := a.rules.limit(organization, model, rule); ok && need > 0 {
+		if limit, ok := t.terms.limits[rule]; ok && need > 0 {
 			g := gauge{rule: rule, limit: limit, need: need}
 			measure(&g)
 			list = append(list, g)

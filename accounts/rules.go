@@ -140,14 +140,19 @@ func (d *directory) rule(organization, model string, rule Rule) (int64, bool) {
 	return 0, false
 }
 
-// limit is the limit that applies, and false if there is none.
-func (d *directory) limit(organization, model string, rule Rule) (int64, bool) {
-	value, ok := d.rule(organization, model, rule)
-	return value, ok && value != Unlimited
+// terms are the limits and prices on which an organization uses a model.
+type terms struct {
+	limits map[Rule]int64 // only those that there are
+	prices prices
 }
 
-// prices are the prices that apply.
-func (d *directory) prices(organization, model string) prices {
+func (d *directory) terms(organization, model string) terms {
+	limits := map[Rule]int64{}
+	for _, rule := range Rules() {
+		if value, ok := d.rule(organization, model, rule); ok && value != Unlimited && !rule.IsPrice() {
+			limits[rule] = value
+		}
+	}
 	price := func(rule Rule, otherwise Credits) Credits {
 		if value, ok := d.rule(organization, model, rule); ok {
 			return Credits(value)
@@ -155,5 +160,5 @@ func (d *directory) prices(organization, model string) prices {
 		return otherwise
 	}
 	input := price(InputPrice, Credit)
-	return prices{input: input, cached: price(CachedPrice, input), output: price(OutputPrice, Credit)}
+	return terms{limits, prices{input: input, cached: price(CachedPrice, input), output: price(OutputPrice, Credit)}}
 }

@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"encoding/json"
 	"errors"
 	"regexp"
 	"strings"
@@ -87,7 +88,8 @@ func TestCredits(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("ParseCredits(%q) = %d, %v, want %d", text, got, err, want)
 		}
-		if back, err := ParseCredits(got.String()); err != nil || back != got {
+		var back Credits
+		if text, err := json.Marshal(got); err != nil || json.Unmarshal(text, &back) != nil || back != got {
 			t.Errorf("%v comes back as %v, %v", got, back, err)
 		}
 	}
