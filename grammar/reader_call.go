@@ -62,9 +62,12 @@ func (c *readCall) open(tag readTag) {
 		c.comma(false)
 	case readGemmaValue:
 		c.comma(true)
-	case readGemmaDict, readGemmaArray:
-		c.put(map[readTag]byte{readGemmaDict: '{', readGemmaArray: '['}[tag])
-		c.levels = append(c.levels, gemmaLevel{array: tag == readGemmaArray})
+	case readGemmaDict:
+		c.put('{')
+		c.levels = append(c.levels, gemmaLevel{})
+	case readGemmaArray:
+		c.put('[')
+		c.levels = append(c.levels, gemmaLevel{array: true})
 	}
 }
 
@@ -96,11 +99,12 @@ func (c *readCall) shut(tag readTag) {
 		c.put('"')
 	case readGemmaKey:
 		c.put('"', ':')
-	case readGemmaDict, readGemmaArray:
-		c.put(map[readTag]byte{readGemmaDict: '}', readGemmaArray: ']'}[tag])
-		if n := len(c.levels); n > 0 {
-			c.levels = c.levels[:n-1]
-		}
+	case readGemmaDict:
+		c.put('}')
+		c.leaveLevel()
+	case readGemmaArray:
+		c.put(']')
+		c.leaveLevel()
 	}
 }
 
@@ -118,6 +122,12 @@ func (c *readCall) finish() {
 type gemmaLevel struct {
 	array   bool
 	members int
+}
+
+func (c *readCall) leaveLevel() {
+	if n := len(c.levels); n > 0 { // a parser may have the notation in half
+		c.levels = c.levels[:n-1]
+	}
 }
 
 // comma separates the members of an array or of an object.

@@ -11,10 +11,10 @@ import (
 // remember where the text is not there yet.
 type frame struct {
 	op    int32
-	n     int32 // children or characters that are done
-	start int   // where it began
-	at    int   // where its present child began
-	mark  int   // events before the present child
+	n     int // children or characters that are done
+	start int // where it began
+	at    int // where its present child began
+	mark  int // events before the present child
 }
 
 // The bounds of the parser's work. Beyond them an answer does not parse.
@@ -66,26 +66,26 @@ func (r *Reader) visit(f *frame) verdict {
 	case opEpsilon:
 		return yes
 	case opStart:
-		return is(r.pos == 0)
+		return decided(r.pos == 0)
 	case opEnd:
 		if over && !r.closed {
 			return wait
 		}
-		return is(over)
+		return decided(over)
 	case opSequence:
-		if int(f.n) == len(o.children) {
+		if f.n == len(o.children) {
 			r.leaveSequence(f.start, o)
 			return yes
 		}
 		return r.enter(f, o.children[f.n])
 	case opChoice:
-		if int(f.n) == len(o.children) {
+		if f.n == len(o.children) {
 			return no
 		}
 		return r.enter(f, o.children[f.n])
 	case opRepeat:
 		switch {
-		case o.max != Unbounded && int(f.n) >= o.max, over && r.closed && int(f.n) >= o.min:
+		case o.max != Unbounded && f.n >= o.max, over && r.closed && f.n >= o.min:
 			return yes
 		case over:
 			return wait
@@ -103,7 +103,8 @@ func (r *Reader) visit(f *frame) verdict {
 	return r.visitText(f, o)
 }
 
-func is(ok bool) verdict {
+// decided is yes or no.
+func decided(ok bool) verdict {
 	if ok {
 		return yes
 	}
@@ -149,7 +150,7 @@ func (r *Reader) leave(ok bool) {
 			if !ok {
 				r.takeBack(f)
 			}
-			ok = int(f.n) >= o.min
+			ok = f.n >= o.min
 		case opAhead, opNotAhead:
 			r.quiet--
 			r.pos = f.start
@@ -238,17 +239,17 @@ func (r *Reader) visitText(f *frame, o *op) verdict {
 }
 
 func (r *Reader) visitChars(f *frame, o *op) verdict {
-	for o.max == Unbounded || int(f.n) < o.max {
+	for o.max == Unbounded || f.n < o.max {
 		rest := r.text[r.pos:]
 		if len(rest) == 0 {
-			if r.closed && int(f.n) >= o.min {
+			if r.closed && f.n >= o.min {
 				return yes
 			}
 			return wait
 		}
 		c, size := utf8.DecodeRune(rest)
 		if !hasRune(runeSet(o.class), c) || c == utf8.RuneError && size == 1 {
-			return is(int(f.n) >= o.min)
+			return decided(f.n >= o.min)
 		}
 		r.consume(r.pos+size, true)
 		f.n++

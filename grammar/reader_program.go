@@ -59,14 +59,14 @@ const (
 	readNothing readTag = iota
 	readContent
 	readReasoning
-	readOpen    // a call begins
-	readID      //
-	readName    // of the tool
-	readJSON    // arguments, as one JSON value
-	readArgName //
-	readValue   // of an argument, JSON or Python
-	readString  // of an argument, not quoted
-	readEnd     // a call ends
+	readOpen // a call begins
+	readID
+	readName // of the tool
+	readJSON // arguments, as one JSON value
+	readArgName
+	readValue  // of an argument, JSON or Python
+	readString // of an argument, not quoted
+	readEnd    // a call ends
 	// Gemma's notation of arguments:
 	readGemmaDict
 	readGemmaArray

@@ -105,6 +105,41 @@ func TestReaderStreams(t *testing.T) {
 	}
 }
 
+// TestReaderNames: a tool whose name begins another's is not told in its place.
+func TestReaderNames(t *testing.T) {
+	readings, cases, _ := envelopeReadings(t)
+	short := strings.NewReplacer("get_weather", "no", "get-weather", "no") // beside now
+	envelopes := map[int]*Envelope{}
+	calls := 0
+	for i, a := range readings {
+		if a.Kind != "whole" || len(a.Calls) == 0 {
+			continue
+		}
+		c := cases[a.Case]
+		e := envelopes[a.Case]
+		if e == nil {
+			var err error
+			if e, err = ParseEnvelope([]byte(short.Replace(c.Envelope.Parser)), c.Envelope.Generation, nil); err != nil {
+				t.Fatal(err)
+			}
+			envelopes[a.Case] = e
+		}
+		got := read(t, e, short.Replace(a.Text), i%4 == 0, func() int { return 1 })
+		for j, call := range got.Calls {
+			call.Ended = false
+			want := a.Calls[j]
+			if want.Name, want.ID = short.Replace(want.Name), short.Replace(want.ID); call != want || len(got.Calls) != len(a.Calls) {
+				t.Errorf("%s: %q: got %+v, want %+v", c.Template, short.Replace(a.Text), got.Calls, a.Calls)
+				break
+			}
+			calls++
+		}
+	}
+	if calls < 4000 {
+		t.Errorf("only %d calls", calls)
+	}
+}
+
 // longAnswers are answers of 150 KB, by template.
 func longAnswers() map[string][]string {
 	const size = 150_000
