@@ -210,7 +210,10 @@ func TestTokensPerDay(t *testing.T) {
 	night := mustAdmit(t, a, p, "other", Estimate{Prompt: 100, MaxTokens: 700})
 	c.advance(left)
 	mustAdmit(t, a, p, "m", Estimate{Prompt: 500, MaxTokens: 500}).Settle(Usage{Prompt: 500})
-	night.Settle(Usage{Prompt: 100, Completion: 700}) // was yesterday's
+	night.Settle(Usage{Prompt: 100}) // was yesterday's
+	if _, err := a.admit(p, "m", Estimate{Prompt: 100, MaxTokens: 401}); err == nil {
+		t.Error("yesterday's reservation made room today")
+	}
 	mustAdmit(t, a, p, "m", Estimate{Prompt: 100, MaxTokens: 400})
 }
 

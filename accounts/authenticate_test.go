@@ -393,3 +393,22 @@ func BenchmarkAuthenticate(b *testing.B) {
 		})
 	}
 }
+
+// What a change costs when there are many keys: all of them are read anew.
+func BenchmarkReload(b *testing.B) {
+	s, _ := openStore(b)
+	const n = 10_000
+	if _, err := s.writer.Exec(`WITH RECURSIVE i (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < ?)
+		INSERT INTO keys (id, kind, hash, project_id, name, user, scopes, created_at)
+		SELECT 'key_' || n, 'key', randomblob(32), 'prj_default', 'name ' || n, '', 'infer:run infer:read', 1 FROM i`, n); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := s.RevokeKey(b.Context(), "key_1"); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if got := len(s.current.Load().byID); got != n {
+		b.Errorf("%d keys, want %d", got, n)
+	}
+}

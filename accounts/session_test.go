@@ -104,3 +104,19 @@ func TestSessionsPerKey(t *testing.T) {
 		}
 	}
 }
+
+// What was read from the file before the directory was replaced may have ended
+// since, and the memory for sessions is bounded.
+func TestSessionsInMemory(t *testing.T) {
+	var c sessions
+	c.put(hash{1}, Session{KeyID: "old"}, func() bool { return false })
+	if n, ok := c.get(hash{1}); ok {
+		t.Errorf("%+v is kept", n)
+	}
+	for i := range maxCached + 1 {
+		c.put(hash{byte(i), byte(i >> 8)}, Session{KeyID: "new"}, func() bool { return true })
+	}
+	if _, ok := c.get(hash{}); ok || len(c.known) != 1 {
+		t.Errorf("%d sessions are kept, want the last one", len(c.known))
+	}
+}
