@@ -27,12 +27,17 @@ type Estimate struct {
 	CountOnly bool
 }
 
+// maxReserved is the most that is reserved for an answer, above any model's
+// context: clients may ask for any number, and sums must not overflow.
+const maxReserved = 1 << 28
+
 // tokens are what is reserved, unless tokens are only counted.
 func (e Estimate) tokens() int64 {
-	if e.MaxTokens == 0 {
-		return int64(e.Prompt) + DefaultCap
+	answer := e.MaxTokens
+	if answer == 0 {
+		answer = DefaultCap
 	}
-	return int64(e.Prompt) + int64(e.MaxTokens)
+	return int64(e.Prompt) + int64(min(answer, maxReserved))
 }
 
 // admission counts what the limits are about. One mutex guards all of it: a

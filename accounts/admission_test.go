@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"errors"
+	"math"
 	"runtime"
 	"strings"
 	"sync"
@@ -241,6 +242,25 @@ func TestCreditsAndCaps(t *testing.T) {
 		if !want.Exhausted() {
 			t.Errorf("%s: is 402", name)
 		}
+	}
+}
+
+// A client may ask for any number of tokens.
+func TestHugeReservations(t *testing.T) {
+	c := newClock()
+	a := limited(c, map[Rule]int64{TokensPerMinute: maxLimit, TokensPerDay: maxLimit, InputPrice: int64(maxPrice), OutputPrice: int64(maxPrice)})
+	p := principal("a")
+	amount := maxCredits
+	p.Organization.Credit = &amount
+	ticket := mustAdmit(t, a, p, "m", Estimate{Prompt: 1_000_000, MaxTokens: math.MaxInt})
+	if o := a.organization(p.Organization.ID); o.reserved <= 0 || o.daily.reserved <= 0 {
+		t.Errorf("reserved %v and %d tokens", o.reserved, o.daily.reserved)
+	}
+	if cost := ticket.Settle(Usage{Prompt: 1_000_000}); cost != maxPrice {
+		t.Errorf("cost %v, want %v", cost, maxPrice)
+	}
+	if o := a.organization(p.Organization.ID); o.reserved != 0 || o.spent != maxPrice || o.daily.reserved != 0 {
+		t.Errorf("reserved %v, spent %v, and %d tokens are reserved", o.reserved, o.spent, o.daily.reserved)
 	}
 }
 

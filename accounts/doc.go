@@ -18,10 +18,14 @@
 // when an unknown key turns up.
 //
 // Rates and requests in flight are counted in memory alone ([admission]): they
-// start anew with the process, and each process that serves has its own. What
-// was spent and the tokens of the day come from the ledger, which the store
-// writes in the same transaction as the records that it sums up, so the two
-// never differ, whatever ends the process.
+// start anew with the process, so no reservation outlives it. What was spent
+// and the tokens of the day come from the ledger, which the store writes in the
+// same transaction as the records that it sums up, so the two never differ,
+// whatever ends the process.
+//
+// One process should serve from a store. A second one that does has the same
+// keys and rules, but rates of its own, and learns what the first one spent
+// only when keys or rules change; the ledger is right all the same.
 //
 // # Goroutines
 //
