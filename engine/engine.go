@@ -66,6 +66,7 @@ type Engine struct {
 	chat  llama.Chat
 	ctx   llama.Context
 	sched *scheduler
+	forms *forms
 	info  Info
 	log   *slog.Logger
 }
@@ -91,11 +92,13 @@ func New(model llama.Model, p Params) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create context: %w", err)
 	}
+	forms := newForms(model.Vocab(), chat)
 	s := newScheduler(ctx, model, p)
+	s.masks.words = forms.words
 	if err := s.warmUp(); err != nil {
 		return nil, errors.Join(fmt.Errorf("warm up: %w", err), ctx.Close())
 	}
-	e := &Engine{model: model, chat: chat, ctx: ctx, sched: s, log: p.Log, info: Info{
+	e := &Engine{model: model, chat: chat, ctx: ctx, sched: s, forms: forms, log: p.Log, info: Info{
 		Model:      info,
 		Context:    s.limits.Cells,
 		Cells:      s.limits.Cells,
@@ -164,6 +167,7 @@ func (p *Prepared) sequence(now time.Time) *sequence {
 		sampling:  p.sampling,
 		seed:      p.seed,
 		bias:      p.bias,
+		guide:     p.form.guide,
 		arrived:   p.arrived,
 		submitted: now,
 	}

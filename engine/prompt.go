@@ -23,6 +23,7 @@ type Prepared struct {
 	sampling  llama.Sampling
 	seed      uint64
 	bias      []llama.TokenBias
+	form      form
 	arrived   time.Time
 	render    time.Duration
 }
@@ -37,7 +38,7 @@ func (p *Prepared) Prompt() llama.Prompt { return p.prompt }
 func (p *Prepared) Tokens() []llama.Token { return p.tokens }
 
 // Prepare renders and tokenizes a request and checks what needs the model: the
-// template, the length, the tokens of the bias. It works in the caller's
+// template, the length, the tokens of the bias, the form of the answer. It works in the caller's
 // goroutine, and any number of them may. Errors are an *Error, or ctx's.
 func (e *Engine) Prepare(ctx context.Context, r *Request) (*Prepared, error) {
 	p, err := e.render(ctx, r)
@@ -64,6 +65,10 @@ func (e *Engine) Prepare(ctx context.Context, r *Request) (*Prepared, error) {
 	if p.bias, err = tokenBias(r.Sampling.Bias, e.model.Vocab()); err != nil {
 		return nil, err
 	}
+	if p.form, err = e.forms.of(ctx, r, &p.prompt); err != nil {
+		return nil, err
+	}
+	p.bias = barred(p.bias, p.form.barred)
 	return p, nil
 }
 
@@ -88,7 +93,7 @@ func (e *Engine) render(ctx context.Context, r *Request) (*Prepared, error) {
 	}
 	var err error
 	if p.prompt, err = e.chat.Render(r.chatInput(began)); err != nil {
-		return nil, refused(err)
+		return nil, refused(err, "messages")
 	}
 	p.render = time.Since(began)
 	return p, nil
@@ -140,15 +145,15 @@ func (e *Engine) tooLong(than string, n int) *Error {
 	}
 }
 
-// refused is the error for a conversation that the template does not take.
-func refused(err error) error {
+// refused is the error for a conversation or tools that the template does not take.
+func refused(err error, param string) error {
 	if !errors.Is(err, llama.ErrTemplate) {
 		return fmt.Errorf("render: %w", err)
 	}
 	return &Error{
 		Code:    CodeInvalid,
 		Message: fmt.Sprintf("The model's chat template does not take this conversation: %v", err),
-		Param:   "messages",
+		Param:   param,
 	}
 }
 
@@ -163,6 +168,9 @@ func (r *Request) chatInput(now time.Time) llama.ChatInput {
 			to.Calls = append(to.Calls, llama.ChatCall(c))
 		}
 		in.Messages[i] = to
+	}
+	for _, t := range r.Tools {
+		in.Tools = append(in.Tools, llama.ChatTool{Name: t.Name, Description: t.Description, Parameters: t.Parameters})
 	}
 	return in
 }
@@ -215,6 +223,15 @@ func (s Sampling) seed() uint64 {
 // penalized tells that a penalty looks at token counts.
 func penalized(s llama.Sampling) bool {
 	return s.Presence != 0 || s.Frequency != 0 || s.Repetition != 1 && s.Repetition != 0
+}
+
+// barred adds the tokens that must not come to a bias.
+func barred(bias, barred []llama.TokenBias) []llama.TokenBias {
+	for _, b := range barred {
+		bias = slices.DeleteFunc(bias, func(other llama.TokenBias) bool { return other.Token == b.Token })
+		bias = append(bias, b)
+	}
+	return bias
 }
 
 // tokenBias checks and orders the client's biases.

@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"github.com/b3os/b3infer/grammar/mask"
 	"github.com/b3os/b3infer/llama"
 )
 
@@ -27,7 +28,8 @@ type sequence struct {
 	sampling  llama.Sampling
 	seed      uint64
 	bias      []llama.TokenBias
-	counts    *tokenCounts // nil without penalties
+	counts    *tokenCounts   // nil without penalties
+	guide     *mask.Sequence // what tokens may come next; nil: any
 
 	cached     int // tokens that the first admission found in the cache
 	admissions int // 0: has never run

@@ -62,6 +62,20 @@ func (b *parserBuilder) repeat(child, least, most int) int {
 	return b.node("repetition", map[string]any{"child": child, "min_count": least, "max_count": most})
 }
 
+// plainParser is the parser of an answer without calls.
+func plainParser() (string, error) {
+	var b parserBuilder
+	return b.done(b.seq(
+		b.literal(turnStart+answerStart), b.reasoning(),
+		b.tag("content", b.node("until", map[string]any{"delimiters": []string{}})), b.node("end", nil),
+	))
+}
+
+// reasoning is what may stand in front of an answer.
+func (b *parserBuilder) reasoning() int {
+	return b.repeat(b.seq(b.literal(thinkOpen), b.tag("reasoning", b.until("\n</think>\n\n")), b.literal("\n</think>\n\n")), 0, 1)
+}
+
 // answer is the parser of an answer with calls of the tools.
 func (b *parserBuilder) answer(in llama.EnvelopeInput) (string, error) {
 	var tools []int
@@ -80,11 +94,14 @@ func (b *parserBuilder) answer(in llama.EnvelopeInput) (string, error) {
 	if in.Parallel {
 		most = -1
 	}
-	reasoning := b.seq(b.literal(thinkOpen), b.tag("reasoning", b.until("\n</think>\n\n")), b.literal("\n</think>\n\n"))
-	root := b.seq(
-		b.literal(turnStart+answerStart), b.repeat(reasoning, 0, 1),
+	return b.done(b.seq(
+		b.literal(turnStart+answerStart), b.reasoning(),
 		b.tag("content", b.until("<tool_call>")), b.repeat(choice, least, most), b.node("end", nil),
-	)
+	))
+}
+
+// done is the parser with this root, as text.
+func (b *parserBuilder) done(root int) (string, error) {
 	text, err := json.Marshal(map[string]any{"parsers": b.nodes, "rules": map[string]int{}, "root": root})
 	return string(text), err
 }
