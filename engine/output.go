@@ -96,7 +96,7 @@ func (o *output) close(into []Event, cut bool) []Event {
 	}
 	// An incomplete character at the end says nothing; it is left out.
 	into = o.pieces(into, o.reader.Push(o.raw.flush()))
-	into = o.pieces(into, o.reader.Close())
+	into = o.pieces(into, o.reader.Close(cut))
 	if o.stopped {
 		return into
 	}
