@@ -238,12 +238,11 @@ func (g *generation) first() First {
 
 func (g *generation) finish(end *ending) Finish {
 	reason := FinishStop
-	switch {
-	case g.out.stopped:
-	case end.reason == FinishStop && g.out.calls > 0:
-		reason = FinishCalls
-	default:
+	if !g.out.stopped {
 		reason = end.reason
+	}
+	if reason == FinishStop && g.out.stop == "" && g.out.calls > 0 {
+		reason = FinishCalls
 	}
 	return Finish{
 		Reason: reason,

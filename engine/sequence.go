@@ -62,8 +62,8 @@ func (s *sequence) choose(drawn llama.Token, v *llama.Vocab) (llama.Token, error
 	}
 	err := s.guide.Accept(int32(t))
 	if t != drawn && errors.Is(err, mask.ErrNotAllowed) {
-		// The form has no such end of the reasoning. It is kept to all the same.
-		s.budget = nil
+		// There may be half a character. The form is kept to all the same.
+		s.budget.postpone(drawn, v)
 		return drawn, s.guide.Accept(int32(drawn))
 	}
 	return t, err

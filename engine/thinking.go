@@ -91,3 +91,9 @@ func (b *thinkBudget) next(drawn llama.Token, v *llama.Vocab) llama.Token {
 	}
 	return drawn
 }
+
+// postpone takes back the last token of next: the drawn one comes after all.
+func (b *thinkBudget) postpone(drawn llama.Token, v *llama.Vocab) {
+	b.put = 0
+	b.meter.push(string(v.Piece(drawn)))
+}
