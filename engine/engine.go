@@ -66,6 +66,7 @@ type Engine struct {
 	chat  llama.Chat
 	ctx   llama.Context
 	sched *scheduler
+	forms *forms
 	info  Info
 	log   *slog.Logger
 }
@@ -91,11 +92,13 @@ func New(model llama.Model, p Params) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create context: %w", err)
 	}
+	forms := newForms(model.Vocab(), chat)
 	s := newScheduler(ctx, model, p)
+	s.masks.words = forms.words
 	if err := s.warmUp(); err != nil {
 		return nil, errors.Join(fmt.Errorf("warm up: %w", err), ctx.Close())
 	}
-	e := &Engine{model: model, chat: chat, ctx: ctx, sched: s, log: p.Log, info: Info{
+	e := &Engine{model: model, chat: chat, ctx: ctx, sched: s, forms: forms, log: p.Log, info: Info{
 		Model:      info,
 		Context:    s.limits.Cells,
 		Cells:      s.limits.Cells,
@@ -142,7 +145,7 @@ func (e *Engine) Generate(ctx context.Context, p *Prepared) iter.Seq2[Event, err
 			yield(nil, err)
 			return
 		}
-		g := generation{seq: seq, prepared: p, out: newOutput(e.model.Vocab(), &p.prompt, p.stops)}
+		g := generation{seq: seq, prepared: p, out: newOutput(e.model.Vocab(), p)}
 		switch ended := g.run(ctx, yield); {
 		case ended:
 		case g.out.stopped:
@@ -164,6 +167,8 @@ func (p *Prepared) sequence(now time.Time) *sequence {
 		sampling:  p.sampling,
 		seed:      p.seed,
 		bias:      p.bias,
+		guide:     p.form.guide,
+		budget:    p.budget,
 		arrived:   p.arrived,
 		submitted: now,
 	}
@@ -205,7 +210,7 @@ func (g *generation) run(ctx context.Context, yield func(Event, error) bool) (en
 		}
 		g.events = g.out.push(g.events, g.tokens)
 		if end != nil && end.err == nil || g.out.stopped {
-			g.events = g.out.close(g.events)
+			g.events = g.out.close(g.events, end != nil && end.reason == FinishLength)
 			g.events = append(g.events, g.finish(end))
 		}
 		for _, ev := range g.events {
@@ -235,6 +240,9 @@ func (g *generation) finish(end *ending) Finish {
 	reason := FinishStop
 	if !g.out.stopped {
 		reason = end.reason
+	}
+	if reason == FinishStop && g.out.stop == "" && g.out.calls > 0 {
+		reason = FinishCalls
 	}
 	return Finish{
 		Reason: reason,

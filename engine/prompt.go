@@ -23,6 +23,8 @@ type Prepared struct {
 	sampling  llama.Sampling
 	seed      uint64
 	bias      []llama.TokenBias
+	form      form
+	budget    *thinkBudget // nil: none
 	arrived   time.Time
 	render    time.Duration
 }
@@ -37,11 +39,14 @@ func (p *Prepared) Prompt() llama.Prompt { return p.prompt }
 func (p *Prepared) Tokens() []llama.Token { return p.tokens }
 
 // Prepare renders and tokenizes a request and checks what needs the model: the
-// template, the length, the tokens of the bias. It works in the caller's
+// template, the form of the answer, the length, the tokens of the bias. It works in the caller's
 // goroutine, and any number of them may. Errors are an *Error, or ctx's.
 func (e *Engine) Prepare(ctx context.Context, r *Request) (*Prepared, error) {
 	p, err := e.render(ctx, r)
 	if err != nil {
+		return nil, err
+	}
+	if p.form, err = e.forms.of(ctx, r, &p.prompt); err != nil {
 		return nil, err
 	}
 	if n, err := e.startTokens(p.prompt.Parts); err != nil {
@@ -64,7 +69,9 @@ func (e *Engine) Prepare(ctx context.Context, r *Request) (*Prepared, error) {
 	if p.bias, err = tokenBias(r.Sampling.Bias, e.model.Vocab()); err != nil {
 		return nil, err
 	}
-	return p, nil
+	p.bias = barred(p.bias, p.form.barred)
+	p.budget, err = e.thinkBudget(r, p)
+	return p, err
 }
 
 // Count is Prepare for a prompt that is only measured: its length has no limit,
@@ -88,7 +95,7 @@ func (e *Engine) render(ctx context.Context, r *Request) (*Prepared, error) {
 	}
 	var err error
 	if p.prompt, err = e.chat.Render(r.chatInput(began)); err != nil {
-		return nil, refused(err)
+		return nil, refused(err, "messages")
 	}
 	p.render = time.Since(began)
 	return p, nil
@@ -140,15 +147,15 @@ func (e *Engine) tooLong(than string, n int) *Error {
 	}
 }
 
-// refused is the error for a conversation that the template does not take.
-func refused(err error) error {
+// refused is the error for a conversation or tools that the template does not take.
+func refused(err error, param string) error {
 	if !errors.Is(err, llama.ErrTemplate) {
 		return fmt.Errorf("render: %w", err)
 	}
 	return &Error{
 		Code:    CodeInvalid,
 		Message: fmt.Sprintf("The model's chat template does not take this conversation: %v", err),
-		Param:   "messages",
+		Param:   param,
 	}
 }
 
@@ -163,6 +170,9 @@ func (r *Request) chatInput(now time.Time) llama.ChatInput {
 			to.Calls = append(to.Calls, llama.ChatCall(c))
 		}
 		in.Messages[i] = to
+	}
+	for _, t := range r.Tools {
+		in.Tools = append(in.Tools, llama.ChatTool{Name: t.Name, Description: t.Description, Parameters: t.Parameters})
 	}
 	return in
 }
@@ -215,6 +225,34 @@ func (s Sampling) seed() uint64 {
 // penalized tells that a penalty looks at token counts.
 func penalized(s llama.Sampling) bool {
 	return s.Presence != 0 || s.Frequency != 0 || s.Repetition != 1 && s.Repetition != 0
+}
+
+// thinkBudget bounds the reasoning of an answer, if that is asked for or needed, and
+// the template has a text that ends it.
+func (e *Engine) thinkBudget(r *Request, p *Prepared) (*thinkBudget, error) {
+	left := r.ThinkingBudget
+	if left <= 0 && p.form.guide != nil {
+		left = p.maxTokens / 2
+	}
+	meter := newThinkMeter(&p.prompt)
+	if left <= 0 || meter.over() {
+		return nil, nil
+	}
+	end := llama.Part{Text: []byte(p.prompt.ThinkEnd[0]), Special: true}
+	closing, err := e.model.Tokenize(nil, []llama.Part{end}, false)
+	if err != nil {
+		return nil, fmt.Errorf("tokenize: %w", err)
+	}
+	return &thinkBudget{meter: meter, left: left, closing: closing}, nil
+}
+
+// barred adds the tokens that must not come to a bias.
+func barred(bias, barred []llama.TokenBias) []llama.TokenBias {
+	for _, b := range barred {
+		bias = slices.DeleteFunc(bias, func(other llama.TokenBias) bool { return other.Token == b.Token })
+		bias = append(bias, b)
+	}
+	return bias
 }
 
 // tokenBias checks and orders the client's biases.

@@ -11,7 +11,7 @@ import (
 func Render(chat llama.Chat, r *Request) (llama.Prompt, error) {
 	prompt, err := chat.Render(r.chatInput(time.Now()))
 	if err != nil {
-		return llama.Prompt{}, refused(err)
+		return llama.Prompt{}, refused(err, "messages")
 	}
 	return prompt, nil
 }

@@ -15,8 +15,20 @@ type Request struct {
 	// Stop are texts that end the answer and are not part of it.
 	Stop     []string
 	Sampling Sampling
+	// Tools are the functions that the model may call.
+	Tools []Tool
+	// Choice says whether it has to.
+	Choice ToolChoice
+	// OneCall keeps the answer to at most one call.
+	OneCall bool
+	// Format is what an answer without calls has to look like.
+	Format Format
 	// Thinking lets the model reason before it answers.
 	Thinking bool
+	// ThinkingBudget is after how many tokens of reasoning the model is made to come
+	// to its answer. 0 is no budget, but for answers that are bound to a form: at most
+	// half of their tokens are for the reasoning, so that the form has a chance.
+	ThinkingBudget int
 	// Arrived is when the request's head was read; timings count from it. The
 	// zero value means that Prepare was called then.
 	Arrived time.Time
@@ -50,6 +62,51 @@ type Call struct {
 	Arguments string // JSON text
 }
 
+// A Tool is a function that the model may call.
+type Tool struct {
+	Name, Description string
+	// Parameters is the JSON Schema of the arguments as the client wrote it; empty
+	// means that there are none.
+	Parameters string
+	// Strict promises that the arguments of any call satisfy the schema. Without it that
+	// holds where a call is required, as far as the schema can be enforced.
+	Strict bool
+	// Param is the path of the schema in the request, for errors.
+	Param string
+}
+
+// A ToolChoice says whether the answer has to be a call.
+type ToolChoice struct {
+	Mode ToolMode
+	Name string // of the tool, with ToolNamed
+}
+
+// ToolMode is the kind of a ToolChoice.
+type ToolMode int
+
+// The kinds of choices.
+const (
+	ToolAuto     ToolMode = iota // text, calls or both
+	ToolNone                     // no calls
+	ToolRequired                 // one call or more, of any tool
+	ToolNamed                    // one call or more, of one tool
+)
+
+// A Format is what the text of an answer has to look like; the zero value asks for
+// nothing.
+type Format struct {
+	// Schema is a JSON Schema as the client wrote it; the answer is a JSON text that
+	// satisfies it. Empty means no format.
+	Schema string
+	// Strict refuses schemas that cannot be enforced whole.
+	Strict bool
+	// Param is the path of the schema in the request, for errors.
+	Param string
+}
+
+// AnyObject is the schema of all JSON objects.
+const AnyObject = `{"type":"object"}`
+
 // Sampling are a client's wishes on how tokens are drawn; nil means the
 // model's own default.
 type Sampling struct {
@@ -67,10 +124,12 @@ type FinishReason string
 const (
 	FinishStop   FinishReason = "stop"   // the model ended it, or a stop text came
 	FinishLength FinishReason = "length" // MaxTokens or the context was reached
+	FinishCalls  FinishReason = "calls"  // the model has called tools and waits for their results
 )
 
-// An Event is a piece of an answer. An answer is any number of Text events, of
-// reasoning first and content after it, and one Finish.
+// An Event is a piece of an answer. An answer is First, any number of Text events, of
+// reasoning first and content after it, and of calls, and one Finish. A call is a
+// CallStart, any number of CallArguments and a CallEnd; calls do not overlap.
 type Event interface{ event() }
 
 // Text is a piece of the answer: valid UTF-8, never empty.
@@ -79,6 +138,20 @@ type Text struct {
 	// Reasoning marks text that comes before the answer proper.
 	Reasoning bool
 }
+
+// CallStart begins a tool call.
+type CallStart struct {
+	// ID is the call's id in the model's own notation; empty if that has none.
+	ID   string
+	Name string
+}
+
+// CallArguments is a piece of a call's arguments. Put together the pieces are a JSON
+// object, unless the answer was cut off.
+type CallArguments struct{ Text string }
+
+// CallEnd tells that a call is complete.
+type CallEnd struct{}
 
 // Finish is the last event of an answer.
 type Finish struct {
@@ -98,9 +171,12 @@ type First struct {
 	Timing       Timing // what is known so far
 }
 
-func (First) event()  {}
-func (Text) event()   {}
-func (Finish) event() {}
+func (First) event()         {}
+func (Text) event()          {}
+func (CallStart) event()     {}
+func (CallArguments) event() {}
+func (CallEnd) event()       {}
+func (Finish) event()        {}
 
 // Usage counts a request's tokens.
 type Usage struct {

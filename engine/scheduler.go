@@ -43,6 +43,7 @@ type scheduler struct {
 	rows     []llama.SampleRow
 	drawn    []*sequence // whose token each row is
 	sampled  []llama.Sampled
+	masks    masker
 	finished int
 
 	pulse pulse
@@ -310,7 +311,9 @@ func (s *scheduler) preempt(seq *sequence) {
 func (s *scheduler) compute(began time.Time) {
 	size := s.fill()
 	scheduled := time.Now()
+	s.masks.begin()
 	err := s.ctx.Decode(&s.batch)
+	s.masks.wait()
 	decoded := time.Now()
 	if err != nil {
 		s.failed(err)
@@ -320,14 +323,14 @@ func (s *scheduler) compute(began time.Time) {
 	for _, p := range s.plan {
 		s.cache.grow(p.seq, p.rows)
 	}
-	if len(s.rows) > 0 {
-		if err := s.ctx.Sample(s.rows, nil, s.sampled[:len(s.rows)]); err != nil {
-			panic(fmt.Sprintf("engine: sample: %v", err))
-		}
-	}
+	s.sample()
 	sampled := time.Now()
 	s.cost.observe(size, sampled.Sub(scheduled))
 	for i, seq := range s.drawn {
+		if err := s.masks.failure(s.rows[i].Mask); err != nil {
+			s.finish(seq, ending{err: lost(err)})
+			continue
+		}
 		s.accept(seq, s.sampled[i].Token, sampled)
 	}
 	s.cache.charge(s.cost.perCell(size.rows), s.cost.perRow(s.cache.used))
@@ -338,9 +341,24 @@ func (s *scheduler) compute(began time.Time) {
 	}, size)
 }
 
+// sample draws a token for each row that asks for one, in one crossing.
+func (s *scheduler) sample() {
+	if len(s.rows) == 0 {
+		return
+	}
+	for i := range s.rows {
+		row := &s.rows[i]
+		row.Allowed = s.masks.allowed(row.Mask)
+	}
+	if err := s.ctx.Sample(s.rows, s.masks.all(), s.sampled[:len(s.rows)]); err != nil {
+		panic(fmt.Sprintf("engine: sample: %v", err))
+	}
+}
+
 // fill writes the planned rows into the batch.
 func (s *scheduler) fill() stepSize {
 	s.batch.Reset()
+	s.masks.reset()
 	s.rows, s.drawn = s.rows[:0], s.drawn[:0]
 	for _, p := range s.plan {
 		seq := p.seq
@@ -349,7 +367,11 @@ func (s *scheduler) fill() stepSize {
 			s.batch.Add(seq.tokens[i], seq.pos[i], seq.id, i == len(seq.tokens)-1)
 		}
 		if end == len(seq.tokens) {
-			s.rows = append(s.rows, seq.row(s.batch.Len()-1))
+			row := seq.row(s.batch.Len() - 1)
+			if seq.guide != nil {
+				row.Mask = s.masks.add(seq.guide)
+			}
+			s.rows = append(s.rows, row)
 			s.drawn = append(s.drawn, seq)
 		}
 	}
@@ -362,6 +384,11 @@ func (s *scheduler) accept(seq *sequence, t llama.Token, now time.Time) {
 		s.finish(seq, ending{err: &Error{Code: CodeInternal, Message: "The model gave no probabilities for a next token"}})
 		return
 	}
+	t, err := seq.choose(t, s.vocab)
+	if err != nil {
+		s.finish(seq, ending{err: lost(err)})
+		return
+	}
 	seq.append(t)
 	s.metrics.token(seq, now)
 	seq.out.put(t)
@@ -371,6 +398,11 @@ func (s *scheduler) accept(seq *sequence, t llama.Token, now time.Time) {
 	case seq.answered() >= seq.maxTokens:
 		s.finish(seq, ending{reason: FinishLength})
 	}
+}
+
+// lost is the error for an answer whose form could not be kept to.
+func lost(err error) *Error {
+	return &Error{Code: CodeInternal, Message: "The answer could not be held to the form that was asked for", Err: err}
 }
 
 // finish ends a sequence, wherever it is. One that has ended already, which can

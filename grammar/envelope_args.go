@@ -29,7 +29,7 @@ var (
 )
 
 func newArguments(t Tool, m manner, l Limits) (*arguments, error) {
-	c := newCompiler(Options{Strict: t.Strict, Comma: m.comma, Colon: m.colon, Limits: l})
+	c := newCompiler(Options{Strict: t.Strict, Unique: true, Comma: m.comma, Colon: m.colon, Limits: l})
 	text := t.Schema
 	if len(text) == 0 {
 		text = []byte(`{"type":"object"}`)

@@ -114,9 +114,10 @@ func wholeRunes(text []byte) int {
 	return len(text)
 }
 
-// Close returns what was held back: the answer is over, be it ended or cut. A call
-// that is cut is told as far as it has come, without its CallEnd.
-func (r *Reader) Close() []Piece {
+// Close returns what was held back: the answer is over. Where it was cut, not ended by
+// the model, a call is told as far as it has come, without its CallEnd. A call that was
+// not told, and that the model has ended too early, is content.
+func (r *Reader) Close(cutOff bool) []Piece {
 	if r.closed {
 		return nil
 	}
@@ -124,7 +125,7 @@ func (r *Reader) Close() []Piece {
 	r.text, r.split = append(r.text, r.split...), nil
 	r.run()
 	if r.state == cut {
-		r.stop()
+		r.stop(cutOff)
 	}
 	return r.settle()
 }
@@ -168,8 +169,8 @@ func (r *Reader) finish() {
 	r.state = parsed
 }
 
-// stop tells the end of an answer that was cut.
-func (r *Reader) stop() {
+// stop tells the end of an answer that the parser wanted more of.
+func (r *Reader) stop(cutOff bool) {
 	for i, e := range r.queue {
 		// A longer name may have been meant.
 		if (e.tag == readName || e.tag == readArgName) && e.end == r.pos {
@@ -181,6 +182,9 @@ func (r *Reader) stop() {
 	r.flush()
 	rest := max(r.told, r.pos)
 	switch c := r.call; {
+	case r.Whole && !cutOff && (c != nil || r.inCall()):
+		r.drop()
+		rest = r.told
 	case c != nil && c.name != "":
 		c.announce()
 		rest = len(r.text)

@@ -99,7 +99,7 @@ func TestReaderStreams(t *testing.T) {
 				t.Errorf("%s: at %q: got  %s\nwant %s", tt.name, s.push, got, s.want)
 			}
 		}
-		if got := shown(r.Close()); got != tt.end {
+		if got := shown(r.Close(true)); got != tt.end {
 			t.Errorf("%s: at the end: got  %s\nwant %s", tt.name, got, tt.end)
 		}
 	}
@@ -188,7 +188,7 @@ func TestReaderIsLinear(t *testing.T) {
 						told += len(p.Text)
 					}
 				}
-				r.Close()
+				r.Close(true)
 				if r.steps > most*len(text) {
 					t.Errorf("%s: %.30q…: %d steps for %d bytes", template, text, r.steps, len(text))
 				}
@@ -216,7 +216,7 @@ func TestReaderSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := e.Read()
-	if got := shown(append(r.Push("ab"), r.Close()...)); got != `content "ab"` && got != `content "b"` {
+	if got := shown(append(r.Push("ab"), r.Close(true)...)); got != `content "ab"` && got != `content "b"` {
 		t.Errorf("got %s after %d steps", got, r.steps)
 	}
 }
@@ -235,7 +235,7 @@ func BenchmarkReader(b *testing.B) {
 				for i := 0; i < len(text); i += 4 {
 					r.Push(text[i:min(i+4, len(text))])
 				}
-				r.Close()
+				r.Close(true)
 			}
 		})
 	}
@@ -260,12 +260,12 @@ func FuzzReader(f *testing.F) {
 		for _, whole := range []bool{true, false} {
 			all, bytewise := e.Read(), e.Read()
 			all.Whole, bytewise.Whole = whole, whole
-			pieces := append(all.Push(text), all.Close()...)
+			pieces := append(all.Push(text), all.Close(true)...)
 			var single []Piece
 			for i := range len(text) {
 				single = append(single, bytewise.Push(text[i:i+1])...)
 			}
-			single = append(single, bytewise.Close()...)
+			single = append(single, bytewise.Close(true)...)
 			if all.steps > minReadSteps/2 {
 				return // where the bound lies depends on the pushes
 			}

@@ -60,8 +60,8 @@ func read(t testing.TB, e *Envelope, text string, whole bool, next func() int) t
 		a.take(t, r.Push(text[:n]))
 		text = text[n:]
 	}
-	a.take(t, r.Close())
-	if more := append(r.Push("x"), r.Close()...); more != nil {
+	a.take(t, r.Close(true))
+	if more := append(r.Push("x"), r.Close(true)...); more != nil {
 		t.Fatalf("%+v behind the end", more)
 	}
 	return a
@@ -116,10 +116,31 @@ func TestReaderAgainstCommonChat(t *testing.T) {
 			r.Whole = whole
 			var got toldAnswer
 			got.take(t, r.Push(want.Text))
-			got.take(t, r.Close())
+			got.take(t, r.Close(true))
 			if why := want.differs(r, got, e.peg.marks()); why != "" {
 				t.Errorf("%s, whole %v, %s: %q: %s:\n got %+v\nwant %+v", cases[want.Case].Template, whole, want.Kind, want.Text, why, got, want)
 			}
+		}
+	}
+}
+
+// A call that the model has ended too early is text, if nothing was told of it.
+func TestReaderTellsNoHalfCalls(t *testing.T) {
+	readings, cases, envelopes := envelopeReadings(t)
+	for _, answer := range readings {
+		r := envelopes[answer.Case].Read()
+		r.Whole = true
+		open := 0
+		for _, p := range append(r.Push(answer.Text), r.Close(false)...) {
+			switch p.Kind {
+			case CallName:
+				open++
+			case CallEnd:
+				open--
+			}
+		}
+		if open != 0 {
+			t.Errorf("%s: %q: %d calls are not complete", cases[answer.Case].Template, answer.Text, open)
 		}
 	}
 }
