@@ -145,7 +145,7 @@ func (e *Engine) Generate(ctx context.Context, p *Prepared) iter.Seq2[Event, err
 			yield(nil, err)
 			return
 		}
-		g := generation{seq: seq, prepared: p, out: newOutput(e.model.Vocab(), &p.prompt, p.stops)}
+		g := generation{seq: seq, prepared: p, out: newOutput(e.model.Vocab(), p)}
 		switch ended := g.run(ctx, yield); {
 		case ended:
 		case g.out.stopped:
@@ -168,6 +168,7 @@ func (p *Prepared) sequence(now time.Time) *sequence {
 		seed:      p.seed,
 		bias:      p.bias,
 		guide:     p.form.guide,
+		budget:    p.budget,
 		arrived:   p.arrived,
 		submitted: now,
 	}
@@ -209,7 +210,7 @@ func (g *generation) run(ctx context.Context, yield func(Event, error) bool) (en
 		}
 		g.events = g.out.push(g.events, g.tokens)
 		if end != nil && end.err == nil || g.out.stopped {
-			g.events = g.out.close(g.events)
+			g.events = g.out.close(g.events, end != nil && end.reason == FinishLength)
 			g.events = append(g.events, g.finish(end))
 		}
 		for _, ev := range g.events {
@@ -237,7 +238,11 @@ func (g *generation) first() First {
 
 func (g *generation) finish(end *ending) Finish {
 	reason := FinishStop
-	if !g.out.stopped {
+	switch {
+	case g.out.stopped:
+	case end.reason == FinishStop && g.out.calls > 0:
+		reason = FinishCalls
+	default:
 		reason = end.reason
 	}
 	return Finish{

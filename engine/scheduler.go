@@ -384,11 +384,10 @@ func (s *scheduler) accept(seq *sequence, t llama.Token, now time.Time) {
 		s.finish(seq, ending{err: &Error{Code: CodeInternal, Message: "The model gave no probabilities for a next token"}})
 		return
 	}
-	if seq.guide != nil {
-		if err := seq.guide.Accept(int32(t)); err != nil {
-			s.finish(seq, ending{err: lost(err)})
-			return
-		}
+	t, err := seq.choose(t, s.vocab)
+	if err != nil {
+		s.finish(seq, ending{err: lost(err)})
+		return
 	}
 	seq.append(t)
 	s.metrics.token(seq, now)

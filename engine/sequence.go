@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"time"
 
 	"github.com/b3os/b3infer/grammar/mask"
@@ -30,6 +31,7 @@ type sequence struct {
 	bias      []llama.TokenBias
 	counts    *tokenCounts   // nil without penalties
 	guide     *mask.Sequence // what tokens may come next; nil: any
+	budget    *thinkBudget   // nil: none
 
 	cached     int // tokens that the first admission found in the cache
 	admissions int // 0: has never run
@@ -47,6 +49,25 @@ func (s *sequence) pending() int { return len(s.tokens) - s.computed }
 
 // decoding tells that one row gives the next token; else the sequence prefills.
 func (s *sequence) decoding() bool { return s.pending() == 1 }
+
+// choose is the token that follows: the drawn one, or that which ends the reasoning
+// in its place. The guide goes on with it.
+func (s *sequence) choose(drawn llama.Token, v *llama.Vocab) (llama.Token, error) {
+	t := drawn
+	if s.budget != nil {
+		t = s.budget.next(drawn, v)
+	}
+	if s.guide == nil {
+		return t, nil
+	}
+	err := s.guide.Accept(int32(t))
+	if t != drawn && errors.Is(err, mask.ErrNotAllowed) {
+		// The form has no such end of the reasoning. It is kept to all the same.
+		s.budget = nil
+		return drawn, s.guide.Accept(int32(drawn))
+	}
+	return t, err
+}
 
 // append adds a generated token.
 func (s *sequence) append(t llama.Token) {

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -261,4 +262,64 @@ func wrongCalls(calls []llama.ChatCall, mode string, parallel bool) string {
 		}
 	}
 	return ""
+}
+
+// A reading is what common/chat reads in an answer. Kind is whole, cut, changed or
+// framed.
+type reading struct {
+	Case               int
+	Kind, Text         string
+	Failed             bool `json:",omitempty"`
+	Content, Reasoning string
+	Calls              []llama.ChatCall `json:",omitempty"`
+}
+
+// TestReadingsAreAsStored holds what package grammar's Reader is tested with against
+// common/chat: the answers of walks.json.gz, and others made of them.
+func TestReadingsAreAsStored(t *testing.T) {
+	cases := envelopeCases(t)
+	var answers []walked
+	if err := json.Unmarshal(readGzip(t, filepath.Join(envelopeFolder, "walks.json.gz")), &answers); err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	var readings []reading
+	for i, a := range answers {
+		kind, text := changedAnswer(random, i, a.Text)
+		for _, r := range []reading{{Case: a.Case, Kind: "whole", Text: a.Text}, {Case: a.Case, Kind: kind, Text: text}} {
+			parsed, err := parseAnswer(cases[a.Case].Envelope, r.Text)
+			r.Failed, r.Content, r.Reasoning, r.Calls = err != nil, parsed.content, parsed.reasoning, parsed.calls
+			readings = append(readings, r)
+		}
+	}
+	text, err := json.Marshal(readings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(envelopeFolder, "readings.json.gz")
+	if *update {
+		writeGzip(t, path, text)
+	}
+	if !bytes.Equal(readGzip(t, path), text) {
+		t.Errorf("%s is not what llama.cpp gives; -update rewrites it", path)
+	}
+}
+
+// changedAnswer is an answer that was cut, changed in a place, or has other text
+// around it.
+func changedAnswer(random *rand.Rand, i int, text string) (kind, changed string) {
+	runes := []rune(text)
+	at, to := random.IntN(len(runes)+1), random.IntN(len(runes)+1)
+	at, to = min(at, to), max(at, to)
+	switch i % 4 {
+	case 0, 1:
+		return "cut", string(runes[:at])
+	case 2:
+		to = min(to, at+3)
+		other := []string{"", string(runes[at:to]) + string(runes[at:to]), "x", `"`, "\n", "<", "True"}
+		return "changed", string(runes[:at]) + other[random.IntN(len(other))] + string(runes[to:])
+	}
+	before := []string{"", "Sure. ", "\n\n", "a < b\n", "{"}
+	behind := []string{"", "\n", "\n\nDone.", "<", "}"}
+	return "framed", before[random.IntN(len(before))] + text + behind[random.IntN(len(behind))]
 }
