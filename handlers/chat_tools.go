@@ -24,9 +24,14 @@ type chatFunction struct {
 	Strict      *bool   `json:"strict"`
 }
 
-// UnmarshalJSONFrom looks at the type first: a tool of another type has other
-// keys, and it is the type that is not supported.
 func (t *chatTool) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	type plain chatTool
+	return decodeFunction(d, (*plain)(t))
+}
+
+// decodeFunction reads an object of type function. It looks at the type first:
+// one of another type has other keys, and it is the type that is not supported.
+func decodeFunction(d *jsontext.Decoder, into any) error {
 	text, err := d.ReadValue()
 	if err != nil {
 		return err
@@ -38,8 +43,7 @@ func (t *chatTool) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if name, ok := kind.Type.(string); ok && name != "function" {
 		return &fault{engine.CodeUnsupported, "type", "must be function on this node"}
 	}
-	type plain chatTool
-	if err := json.Unmarshal(text, (*plain)(t), strict); err != nil {
+	if err := json.Unmarshal(text, into, strict); err != nil {
 		return decodeFault(err)
 	}
 	return nil
@@ -67,14 +71,12 @@ func (c *chatToolChoice) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 			Name *string `json:"name"`
 		} `json:"function"`
 	}
-	if err := json.UnmarshalDecode(d, &named); err != nil {
+	if err := decodeFunction(d, &named); err != nil {
 		return err
 	}
 	switch {
 	case named.Type == nil:
 		return missing("type")
-	case *named.Type != "function":
-		return invalid("type", "must be function")
 	case named.Function == nil:
 		return missing("function")
 	case named.Function.Name == nil:
