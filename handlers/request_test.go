@@ -309,7 +309,7 @@ func cpuTime(t *testing.T, f func()) time.Duration {
 	return best
 }
 
-// What current clients send, recorded, is understood as far as it is text.
+// What current clients send, recorded, is understood as far as it has no images.
 func TestRecordedClients(t *testing.T) {
 	files, err := filepath.Glob("testdata/clients/*.json")
 	if err != nil || len(files) == 0 {
