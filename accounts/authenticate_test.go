@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -241,6 +243,35 @@ func TestUnknownKeysTakeNoMemory(t *testing.T) {
 	try()
 	if after := heap(); after > before+1<<20 {
 		t.Errorf("%d bytes more after 20,000 unknown keys", after-before)
+	}
+}
+
+// Once RevokeKey has returned nobody gets in, whoever was asking meanwhile.
+func TestRevokeHoldsAtOnce(t *testing.T) {
+	s := openAt(t, storePath(t), Options{})
+	for range 5 {
+		key, secret := createKey(t, s, NewKey{})
+		var revoked, stop atomic.Bool
+		var asking sync.WaitGroup
+		for range 4 {
+			asking.Go(func() {
+				for !stop.Load() {
+					late := revoked.Load()
+					_, err := s.Authenticate(context.Background(), secret)
+					if late && !errors.Is(err, ErrRevoked) || err != nil && !errors.Is(err, ErrRevoked) {
+						t.Errorf("revoked: %v, error %v", late, err)
+						return
+					}
+				}
+			})
+		}
+		if _, err := s.RevokeKey(t.Context(), key.ID); err != nil {
+			t.Error(err)
+		}
+		revoked.Store(true)
+		time.Sleep(5 * time.Millisecond)
+		stop.Store(true)
+		asking.Wait()
 	}
 }
 

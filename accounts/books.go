@@ -18,6 +18,7 @@ const (
 // books are the records that are not yet in the file.
 type books struct {
 	mu      sync.Mutex
+	room    int // for records, those being written included
 	queued  []Record
 	writing []Record       // the batch that a transaction is about
 	lost    map[line]entry // of records for which there was no room: they are paid for all the same
@@ -59,6 +60,7 @@ func enter(ledger map[line]entry, r Record) {
 }
 
 func (b *books) init() {
+	b.room = maxQueued
 	b.lost = map[line]entry{}
 	b.full = make(chan struct{}, 1)
 }
@@ -67,7 +69,7 @@ func (b *books) init() {
 func (b *books) put(r Record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.queued)+len(b.writing) >= maxQueued {
+	if len(b.queued)+len(b.writing) >= b.room {
 		b.dropped++
 		enter(b.lost, r)
 		return
