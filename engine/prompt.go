@@ -27,6 +27,8 @@ type Prepared struct {
 	budget    *thinkBudget // nil: none
 	arrived   time.Time
 	render    time.Duration
+
+	generation *generation // of its Generate; nil until then
 }
 
 // PromptTokens is the length of the rendered prompt.

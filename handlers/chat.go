@@ -28,6 +28,9 @@ func (s *server) chat(c *echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.admit(c, m.id, estimate(e, prepared, request.MaxTokens)); err != nil {
+		return err
+	}
 	enc := newChatEncoder(chatAnswer{
 		id:          newID("chatcmpl-", x.arrived),
 		created:     x.arrived,
