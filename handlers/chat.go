@@ -14,6 +14,9 @@ func (s *server) chat(c *echo.Context) error {
 	if err := decode(body, &wire, strict); err != nil {
 		return err
 	}
+	if m == nil {
+		return s.relay(c, body, &wire)
+	}
 	request, err := wire.toRequest()
 	if err != nil {
 		return err
@@ -37,6 +40,7 @@ func (s *server) chat(c *echo.Context) error {
 		model:       m.id,
 		fingerprint: s.fingerprint,
 		node:        s.node,
+		route:       "local",
 		usage:       wire.includeUsage(),
 	})
 	return s.answer(c, e, prepared, enc, wire.streamed())

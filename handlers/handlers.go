@@ -31,18 +31,21 @@ type Config struct {
 	Origins []string
 	// Proxies are the networks of proxies whose X-Forwarded-For is believed.
 	Proxies []netip.Prefix
+	// Gateway answers for other models.
+	Gateway Gateway
 	// Node is this node's name in answers and messages.
 	Node string
 	// Version is the program's version.
 	Version string
-	// MaxBody bounds every request's body, unpacked; 0 means 64 MiB. It should lie
-	// above every model's own limit, whose error says more.
+	// MaxBody bounds every request's body, unpacked; 0 means the constant. It should
+	// lie above every model's own limit, whose error says more.
 	MaxBody int64
 	Log     *slog.Logger        // nil: slog.Default
 	Metrics prometheus.Gatherer // what /metrics shows; nil: prometheus.DefaultGatherer
 }
 
-const defaultMaxBody = 64 << 20
+// MaxBody is how many bytes of any request's body are read at most.
+const MaxBody = 64 << 20
 
 // A server is what all handlers share. It does not change after New.
 type server struct {
@@ -52,6 +55,7 @@ type server struct {
 	hosts       crowd
 	origins     crowd
 	proxies     []netip.Prefix
+	gateway     *gateway // nil: none
 	node        string
 	version     string
 	fingerprint string // system_fingerprint: the build that answers
@@ -69,6 +73,7 @@ func New(cfg Config) http.Handler {
 		hosts:       cfg.Hosts,
 		origins:     cfg.Origins,
 		proxies:     cfg.Proxies,
+		gateway:     newGateway(cfg.Gateway, cfg.Version),
 		node:        cfg.Node,
 		version:     cfg.Version,
 		fingerprint: "b3infer-" + cfg.Version,
@@ -76,7 +81,7 @@ func New(cfg Config) http.Handler {
 		log:         cfg.Log,
 	}
 	if s.maxBody == 0 {
-		s.maxBody = defaultMaxBody
+		s.maxBody = MaxBody
 	}
 	if s.log == nil {
 		s.log = slog.Default()

@@ -146,7 +146,11 @@ func (f *openAPIFile) check(t testing.TB, r *http.Request, body []byte, w *httpt
 		t.Errorf("openapi.yaml has no %d %s for %s %s", w.Code, contentType, r.Method, path)
 		return
 	}
-	pointer += "/content/" + strings.ReplaceAll(contentType, "/", "~1") + "/schema"
+	if local, ok := localAnswers[contentType]; ok && strings.HasSuffix(path, "/chat/completions") && w.Code == 200 && !bytes.Contains(body, []byte("gpt-5")) {
+		pointer = local // what the node answers itself is held to more than what it passes on
+	} else {
+		pointer += "/content/" + strings.ReplaceAll(contentType, "/", "~1") + "/schema"
+	}
 	switch contentType {
 	case "application/json":
 		f.validate(t, pointer, w.Body.String())
@@ -162,6 +166,12 @@ func (f *openAPIFile) check(t testing.TB, r *http.Request, body []byte, w *httpt
 		_, pointer := f.at("paths", path, strings.ToLower(r.Method), "requestBody", "content", "application/json", "schema")
 		f.validate(t, pointer, string(body))
 	}
+}
+
+// localAnswers are the schemas of the node's own answers, by type.
+var localAnswers = map[string]string{
+	"application/json":  "/components/schemas/ChatCompletion",
+	"text/event-stream": "/components/schemas/ChatCompletionStreamData",
 }
 
 // checkHeaders checks what every response must have.

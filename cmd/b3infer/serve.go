@@ -143,7 +143,7 @@ func (s *server) handler() (http.Handler, error) {
 	if node == "" {
 		node, _ = os.Hostname() // no name is fine
 	}
-	s.model = handlers.NewModel(handlers.ModelParams{ID: s.o.alias, Created: created})
+	s.model = handlers.NewModel(handlers.ModelParams{ID: s.o.alias, Created: created, MaxRequestBytes: s.o.maxRequest})
 	return handlers.New(handlers.Config{
 		Models:   []*handlers.Model{s.model},
 		Accounts: s.store,
@@ -151,6 +151,7 @@ func (s *server) handler() (http.Handler, error) {
 		Hosts:    s.o.access.allowedHosts(),
 		Origins:  s.o.access.origins,
 		Proxies:  proxies,
+		Gateway:  s.o.gateway.gateway(),
 		Node:     node,
 		Version:  ownVersion(),
 		Log:      s.log,

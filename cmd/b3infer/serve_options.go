@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/b3os/b3infer/handlers"
 	"github.com/b3os/b3infer/llama"
 )
 
@@ -34,7 +35,9 @@ type serveOptions struct {
 	data          string
 	keepRequests  time.Duration
 	nodeName      string
+	maxRequest    int64
 	access        accessOptions
+	gateway       gatewayOptions
 	queueTimeout  time.Duration
 	grace         time.Duration
 	log           logOptions
@@ -47,6 +50,8 @@ func (o *serveOptions) flags(flags *pflag.FlagSet) {
 	o.access.flags(flags)
 	dataFlag(flags, &o.data)
 	flags.DurationVar(&o.keepRequests, "keep-requests", 30*24*time.Hour, "how long records of requests are kept; 0 is for ever")
+	o.gateway.flags(flags)
+	flags.Int64Var(&o.maxRequest, "max-request-bytes", 10<<20, "`bytes` of the largest request's body, unpacked")
 	flags.StringVar(&o.chatTemplate, "chat-template", "", "a Jinja `file` to use in place of the model's own chat template")
 	flags.IntVar(&o.ctx, "ctx", 0, "`tokens` that the KV cache holds, of all requests together (default the model's\ntraining context, at most 32768 on a CPU, or what fits in memory)")
 	flags.IntVar(&o.parallel, "parallel", 32, "`requests` that run at a time; others wait")
@@ -99,7 +104,10 @@ func (o *serveOptions) check() error {
 	if _, _, err := net.SplitHostPort(o.listen); err != nil {
 		return fmt.Errorf("--listen %s: must be HOST:PORT, such as 127.0.0.1:7700", o.listen)
 	}
-	return o.access.check()
+	if o.maxRequest < 1 || o.maxRequest > handlers.MaxBody {
+		return fmt.Errorf("--max-request-bytes %d: must be between 1 and %d", o.maxRequest, handlers.MaxBody)
+	}
+	return errors.Join(o.access.check(), o.gateway.check())
 }
 
 // readTemplate is the content of --chat-template.
