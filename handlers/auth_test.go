@@ -124,7 +124,7 @@ func flip(c string) string {
 
 func secretOfAnother(t *testing.T) string {
 	t.Helper()
-	_, secret := newKey(t, openAccounts(t), accounts.NewKey{})
+	_, secret := newKey(t, openAccounts(t, t.TempDir()), accounts.NewKey{})
 	return secret
 }
 

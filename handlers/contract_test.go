@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -233,6 +234,7 @@ func TestContractModel(t *testing.T) {
 }
 
 func TestContractFailures(t *testing.T) {
+	// C040, C041: do checks every error against the schema of errors.
 	for _, c := range []struct {
 		name   string
 		engine *script
@@ -344,11 +346,20 @@ func TestHealth(t *testing.T) {
 
 func TestSupport(t *testing.T) {
 	h := serve(t, says("Hi"))
-	if got := do(t, h, get("/")).Body.String(); got != `{"name":"b3infer","version":"0.1.0","docs":"/openapi.yaml"}` {
+	if got := do(t, h, get("/")).Body.String(); got != `{"name":"b3infer","version":"0.1.0","docs":"/docs"}` {
 		t.Error(got)
 	}
 	if got := do(t, h, get("/openapi.yaml")).Body.Bytes(); !bytes.Equal(got, openAPI) {
 		t.Error("/openapi.yaml is not the file")
+	}
+	page := do(t, h, get("/docs")).Body.String()
+	if external := regexp.MustCompile(`(?i)(src|href|url|import)[=( ]*["']?(https?:)?//|<script|<link|<img`).FindString(page); external != "" || page == "" {
+		t.Errorf("/docs asks for %q", external)
+	}
+	for code, v := range verdicts {
+		if !strings.Contains(page, string(code)) || !strings.Contains(page, strconv.Itoa(v.status)) {
+			t.Errorf("/docs does not tell of %d %s", v.status, code)
+		}
 	}
 	if w := do(t, h, get("/metrics")); w.Code != 200 || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
 		t.Errorf("/metrics: %d %v", w.Code, w.Header())

@@ -95,6 +95,7 @@ type node struct {
 	http.Handler
 	model    *Model
 	accounts *accounts.Store
+	data     string // the folder of accounts
 	log      *strings.Builder
 }
 
@@ -106,7 +107,8 @@ func serve(t testing.TB, e Engine, change ...func(*Config)) node {
 	if e != nil {
 		n.model.Serve(e)
 	}
-	n.accounts = openAccounts(t)
+	n.data = t.TempDir()
+	n.accounts = openAccounts(t, n.data)
 	cfg := Config{
 		Models:   []*Model{n.model},
 		Accounts: n.accounts,
@@ -123,10 +125,10 @@ func serve(t testing.TB, e Engine, change ...func(*Config)) node {
 	return n
 }
 
-// openAccounts opens a store of its own for the test.
-func openAccounts(t testing.TB) *accounts.Store {
+// openAccounts opens a store for the test.
+func openAccounts(t testing.TB, folder string) *accounts.Store {
 	t.Helper()
-	store, err := accounts.Open(context.Background(), filepath.Join(t.TempDir(), "accounts.db"), accounts.Options{})
+	store, err := accounts.Open(context.Background(), filepath.Join(folder, "accounts.db"), accounts.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

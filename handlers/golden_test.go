@@ -24,6 +24,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // The files of testdata/chat hold a request, the events that the engine
 // answers with, one a line, and the bytes of the response to it.
 func TestGoldenChat(t *testing.T) {
+	// C155, C156: the files have every byte of a body and of a stream.
 	files, err := filepath.Glob("testdata/chat/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%v, %d files", err, len(files))

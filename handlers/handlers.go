@@ -125,6 +125,7 @@ func (s *server) routes() http.Handler {
 	e.GET("/metrics", s.getMetrics, read)
 	e.GET("/healthz", s.getHealth)
 	e.GET("/openapi.yaml", getOpenAPI)
+	e.GET("/docs", getDocs)
 	e.GET("/", s.getRoot)
 	return e
 }

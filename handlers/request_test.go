@@ -87,6 +87,7 @@ func TestContractParameters(t *testing.T) {
 }
 
 func TestContractMessages(t *testing.T) {
+	// C045: the paths are dotted, and indexes are numbers.
 	const inv, uns = "invalid_request", "unsupported_parameter"
 	part := func(p string) string { return `[{"role":"user","content":[{"type":"text","text":"a"},` + p + `]}]` }
 	call := func(c string) string { return `[{"role":"assistant","tool_calls":[` + c + `]}]` }

@@ -22,13 +22,23 @@ func getOpenAPI(c *echo.Context) error {
 	return nil
 }
 
+//go:embed docs.html
+var docs []byte
+
+// getDocs is GET /docs: one page, which asks for nothing else.
+func getDocs(c *echo.Context) error {
+	c.Response().Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+	writeBody(c, http.StatusOK, "text/html; charset=utf-8", docs)
+	return nil
+}
+
 // getRoot is GET /.
 func (s *server) getRoot(c *echo.Context) error {
 	return sendJSON(c, http.StatusOK, struct {
 		Name    string `json:"name"`
 		Version string `json:"version"`
 		Docs    string `json:"docs"`
-	}{"b3infer", s.version, "/openapi.yaml"})
+	}{"b3infer", s.version, "/docs"})
 }
 
 // stateLoading is the state of a model that has no engine yet.

@@ -1,0 +1,134 @@
+package handlers
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A point is a numbered line of testdata/contract.txt.
+type point struct {
+	heading, number, text string
+	reason                string // why it cannot be shown
+}
+
+func readPoints(t *testing.T) []point {
+	t.Helper()
+	text, err := os.ReadFile("testdata/contract.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var points []point
+	heading := ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimRight(line, "\n")
+		number, rest, _ := strings.Cut(line, " ")
+		switch {
+		case strings.HasPrefix(line, "## "):
+			heading = line[3:]
+		case strings.HasPrefix(line, "    "):
+			points[len(points)-1].reason = strings.TrimSpace(line)
+		case line != "" && number != "#":
+			points = append(points, point{heading: heading, number: number, text: rest})
+		}
+	}
+	return points
+}
+
+var pointNumber = regexp.MustCompile(`(?:\b|_|TestContract)C(\d{3})`)
+
+// shownBy finds the tests that name points: in their own names, in those of
+// their cases, and in comments within.
+func shownBy(t *testing.T) map[string][]string {
+	t.Helper()
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string][]string{}
+	for _, name := range files {
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || !strings.HasPrefix(f.Name.Name, "Test") {
+				continue
+			}
+			note := func(text string) {
+				for _, match := range pointNumber.FindAllStringSubmatch(text, -1) {
+					number := match[1]
+					if !slices.Contains(tests[number], f.Name.Name) {
+						tests[number] = append(tests[number], f.Name.Name)
+					}
+				}
+			}
+			note(f.Name.Name)
+			ast.Inspect(f, func(n ast.Node) bool {
+				if s, ok := n.(*ast.BasicLit); ok && s.Kind == token.STRING {
+					note(strings.Trim(s.Value, "\"`"))
+				}
+				return true
+			})
+			for _, group := range file.Comments {
+				if group.Pos() > f.Pos() && group.End() < f.End() {
+					note(group.Text())
+				}
+			}
+		}
+	}
+	return tests
+}
+
+// docs/conformance.md lists every point with the tests that show it.
+func TestConformancePage(t *testing.T) {
+	tests := shownBy(t)
+	var page strings.Builder
+	page.WriteString("# What of the contract is shown, and where\n\n" +
+		"Made by `go test ./handlers -run TestConformancePage -update` from the names of the tests; do not edit.\n")
+	heading, shown, reasons := "", 0, 0
+	points := readPoints(t)
+	for _, p := range points {
+		if p.heading != heading {
+			heading = p.heading
+			fmt.Fprintf(&page, "\n## %s\n\n| point | what holds | shown by |\n| --- | --- | --- |\n", heading)
+		}
+		by := "no test yet"
+		switch names := tests[p.number]; {
+		case len(names) > 0:
+			slices.Sort(names)
+			by = "`" + strings.Join(names, "`, `") + "`"
+			shown++
+		case p.reason != "":
+			by = "cannot be shown: " + p.reason
+			reasons++
+		}
+		fmt.Fprintf(&page, "| %s | %s | %s |\n", p.number, strings.ReplaceAll(p.text, "|", `\|`), by)
+	}
+	fmt.Fprintf(&page, "\n%d points: %d shown, %d that cannot be, %d without a test yet.\n", len(points), shown, reasons, len(points)-shown-reasons)
+	const file = "../docs/conformance.md"
+	if *update {
+		if err := os.WriteFile(file, []byte(page.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(page.String(), string(text)); diff != "" {
+		t.Errorf("%s is not current, run this test with -update (-want +got):\n%s", file, diff)
+	}
+}
