@@ -76,13 +76,17 @@ func clip(s string) string {
 }
 
 // decode reads a body into a wire type. It refuses what is not JSON, duplicate
-// keys, invalid UTF-8, unknown keys at any depth and values of another type.
+// keys, invalid UTF-8, unknown keys at any depth and values of another type. A
+// body that is null is one of those.
 func decode(body []byte, into any, opts ...json.Options) error {
 	err := json.Unmarshal(body, into, opts...)
-	if err == nil {
-		return nil
+	switch {
+	case err != nil:
+		return decodeFault(err).public()
+	case jsontext.Value(body).Kind() == 'n':
+		return invalid("", "must be an object").public()
 	}
-	return decodeFault(err).public()
+	return nil
 }
 
 // strict makes decode refuse unknown keys.
