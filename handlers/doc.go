@@ -6,13 +6,19 @@
 //
 //	exchange.go   gives it an id, catches panics, times it, logs it
 //	handlers.go   finds the route; unknown paths and methods end here
-//	auth.go       checks the API key
+//	auth.go       finds who asks by key or session (session.go), and checks the scope;
+//	              while there is no key, browser.go keeps web pages out
 //	body.go       checks the content type, reads and unpacks the body
 //	target.go     checks that it is JSON, finds the model and the model's size limit
 //	X_request.go  decodes and checks the parameters of dialect X (decode.go); its tools
 //	              and formats have files beside it (schema.go)
-//	X.go          hands the request to the model's engine (generate.go)
+//	admit.go      books the request against the limits of who asks
+//	X.go          hands the request to the model's engine (generate.go), or to the gateway
+//	              (gateway.go, relay.go)
 //	X_response.go says the events in the words of dialect X, whole or as a stream (sse.go)
+//
+// At its end the exchange settles what was booked and hands the request's record
+// to the accounts (record.go).
 //
 // Errors are *engine.Error all the way; errors.go alone knows the status of a
 // code and the shape of an error body.
