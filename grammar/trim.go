@@ -8,7 +8,7 @@ func (g *Grammar) trim() bool {
 		return false
 	}
 	for i := range g.Rules {
-		if finishes[i] {
+		if finishes[i] && hasDeadEnd(g.Rules[i].Body, finishes) {
 			g.Rules[i].Body, _ = prune(g.Rules[i].Body, finishes)
 		}
 	}
@@ -69,6 +69,22 @@ func canFinish(n Node, finishes []bool) bool {
 		return able >= n.Min && (n.Max == Unbounded || n.Min <= n.Max)
 	}
 	return true
+}
+
+// hasDeadEnd tells whether some part of the node cannot finish.
+func hasDeadEnd(n Node, finishes []bool) bool {
+	found := false
+	walk(n, func(n Node) {
+		switch n := n.(type) {
+		case Class, *DFA, Ref:
+			found = found || !canFinish(n, finishes)
+		case Alt:
+			found = found || len(n) == 0
+		case Bag:
+			found = found || !canFinish(n, finishes)
+		}
+	})
+	return found
 }
 
 // prune is the node without its parts that cannot finish, or false if it is one
