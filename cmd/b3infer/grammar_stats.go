@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -15,7 +16,8 @@ import (
 	"github.com/b3os/b3infer/llama"
 )
 
-// grammarStats is what grammar --stats tells of a schema. Times are wall time.
+// grammarStats is what grammar --stats tells of a schema. Times are of the
+// measuring thread alone, where the system tells them.
 type grammarStats struct {
 	Tokens       int     `json:"vocabulary_tokens"`
 	VocabularyMS float64 `json:"vocabulary_ms"` // to prepare the vocabulary, once per model
@@ -49,13 +51,15 @@ func (p *program) showStats(o grammarOptions) error {
 		return err
 	}
 	return p.withVocabulary(o.model, func(model llama.Model) error {
-		began := time.Now()
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		began := threadTime()
 		vocab, err := engine.MaskVocabulary(model)
 		if err != nil {
 			return err
 		}
 		m := measurer{tokens: model.Vocab(), masks: vocab, words: make([]uint64, vocab.Words())}
-		m.stats.Tokens, m.stats.VocabularyMS = vocab.Len(), milliseconds(time.Since(began))
+		m.stats.Tokens, m.stats.VocabularyMS = vocab.Len(), milliseconds(threadTime()-began)
 		err = m.measure(func() (*grammar.Grammar, error) {
 			return grammar.FromSchema(text, grammar.Options{Strict: !o.bestEffort, Unique: true})
 		})
@@ -89,12 +93,12 @@ func (m *measurer) measure(compile func() (*grammar.Grammar, error)) error {
 	var a *mask.Automaton
 	var compiling, first []time.Duration
 	for range compileRuns {
-		began := time.Now()
+		began := threadTime()
 		g, err := compile()
 		if err != nil {
 			return err
 		}
-		compiling = append(compiling, time.Since(began))
+		compiling = append(compiling, threadTime()-began)
 		if a, err = mask.New(g, m.masks, mask.Limits{}); err != nil {
 			return err
 		}
@@ -105,7 +109,7 @@ func (m *measurer) measure(compile func() (*grammar.Grammar, error)) error {
 		if _, err := s.Mask(m.words); err != nil {
 			return err
 		}
-		first = append(first, time.Since(began))
+		first = append(first, threadTime()-began)
 	}
 	m.stats.CompileMS, m.stats.FirstMaskMS = milliseconds(quantile(compiling, 0.5)), milliseconds(quantile(first, 0.5))
 
@@ -137,9 +141,9 @@ func (m *measurer) walk(a *mask.Automaton, random *rand.Rand, took *[]time.Durat
 	}
 	var text []byte
 	for len(walk) < walkTokens {
-		began := time.Now()
+		began := threadTime()
 		allowed, err := s.Mask(m.words)
-		*took = append(*took, time.Since(began))
+		*took = append(*took, threadTime()-began)
 		if err != nil {
 			return nil, fmt.Errorf("the mask after %q: %w", text, err)
 		}
@@ -171,19 +175,19 @@ func (m *measurer) again(a *mask.Automaton, walk []int32, masks, accepts *[]time
 		return err
 	}
 	for i := range len(walk) + 1 {
-		began := time.Now()
+		began := threadTime()
 		if _, err := s.Mask(m.words); err != nil {
 			return err
 		}
-		masked := time.Now()
-		*masks = append(*masks, masked.Sub(began))
+		masked := threadTime()
+		*masks = append(*masks, masked-began)
 		if i == len(walk) {
 			break
 		}
 		if err := s.Accept(walk[i]); err != nil {
 			return err
 		}
-		*accepts = append(*accepts, time.Since(masked))
+		*accepts = append(*accepts, threadTime()-masked)
 	}
 	return nil
 }
