@@ -110,7 +110,7 @@ func prune(n Node, finishes []bool) (Node, bool) {
 		return alternatives(parts...), true
 	case Repeat:
 		body, ok := prune(n.Body, finishes)
-		if !ok {
+		if seq, isSeq := body.(Seq); !ok || isSeq && len(seq) == 0 {
 			return Seq{}, true
 		}
 		return Repeat{body, n.Min, n.Max}, true
