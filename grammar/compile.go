@@ -30,6 +30,7 @@ type compiler struct {
 	doc          *document
 	terms        map[string]*term
 	all, none    *term
+	every        *shape // of all, once it is needed
 	scopes       map[string]*scope
 	patterns     map[string]*pattern // of names
 	others       map[string]*DFA     // names to what is none of them

@@ -262,36 +262,27 @@ func (d *DFA) only() (string, bool) {
 // texts lists the accepted texts, or reports false when there are more than
 // limit.
 func (d *DFA) texts(limit int) ([]string, bool) {
-	if n := d.longest(); n == Unbounded {
+	if d.count() > limit {
 		return nil, false
 	}
 	var out []string
 	var prefix []rune
-	var visit func(int32) bool
-	visit = func(state int32) bool {
+	var visit func(int32)
+	visit = func(state int32) {
 		s := d.States[state]
 		if s.Accept {
-			if len(out) == limit {
-				return false
-			}
 			out = append(out, string(prefix))
 		}
 		for _, e := range s.Edges {
 			for r := e.Lo; r <= e.Hi; r++ {
 				prefix = append(prefix, r)
-				ok := visit(e.To)
+				visit(e.To)
 				prefix = prefix[:len(prefix)-1]
-				if !ok {
-					return false
-				}
 			}
 		}
-		return true
 	}
-	if d.isEmpty() {
-		return nil, true
-	}
-	return out, visit(0)
+	visit(0)
+	return out, true
 }
 
 // equal tells whether two minimal automata accept the same texts: then they are

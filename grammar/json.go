@@ -153,6 +153,9 @@ func (p *jsonParser) object() (value, error) {
 	v := value{kind: kindObject}
 	var seen map[string]bool
 	more, err := p.open('}')
+	if more && err == nil {
+		v.members = make([]member, 0, 4)
+	}
 	for more && err == nil {
 		var m member
 		if m, err = p.member(); err != nil {
