@@ -124,8 +124,13 @@ func newScheduler(ctx llama.Context, model llama.Model, p Params) *scheduler {
 		parallel:     parallel,
 		queueTimeout: p.QueueTimeout,
 		single:       !limits.PartialRemove,
+		spell:        speller(model),
 		sampled:      make([]llama.Sampled, parallel),
 		done:         make(chan struct{}),
+	}
+	// Hybrids compute sequences of unequal rows one after the other.
+	if s.maxRun = min(maxRun, limits.Batch/parallel-1); s.single {
+		s.maxRun = 0
 	}
 	s.pulse.beat.Store(time.Now().UnixNano())
 	return s
@@ -145,7 +150,7 @@ func (e *Engine) Generate(ctx context.Context, p *Prepared) iter.Seq2[Event, err
 			yield(nil, err)
 			return
 		}
-		g := generation{seq: seq, prepared: p, out: newOutput(e.model.Vocab(), &p.prompt, p.stops)}
+		g := generation{seq: seq, prepared: p, out: newOutput(e.model.Vocab(), p)}
 		switch ended := g.run(ctx, yield); {
 		case ended:
 		case g.out.stopped:
@@ -168,6 +173,7 @@ func (p *Prepared) sequence(now time.Time) *sequence {
 		seed:      p.seed,
 		bias:      p.bias,
 		guide:     p.form.guide,
+		budget:    p.budget,
 		arrived:   p.arrived,
 		submitted: now,
 	}
@@ -209,7 +215,7 @@ func (g *generation) run(ctx context.Context, yield func(Event, error) bool) (en
 		}
 		g.events = g.out.push(g.events, g.tokens)
 		if end != nil && end.err == nil || g.out.stopped {
-			g.events = g.out.close(g.events)
+			g.events = g.out.close(g.events, end != nil && end.reason == FinishLength)
 			g.events = append(g.events, g.finish(end))
 		}
 		for _, ev := range g.events {
@@ -239,6 +245,9 @@ func (g *generation) finish(end *ending) Finish {
 	reason := FinishStop
 	if !g.out.stopped {
 		reason = end.reason
+	}
+	if reason == FinishStop && g.out.stop == "" && g.out.calls > 0 {
+		reason = FinishCalls
 	}
 	return Finish{
 		Reason: reason,

@@ -56,8 +56,15 @@ func ptr[T any](v T) *T { return &v }
 // answer is what a generation came to.
 type answer struct {
 	reasoning, content string
+	calls              []call
 	finish             Finish
 	err                error
+}
+
+// call is a tool call of an answer.
+type call struct {
+	name, arguments string
+	complete        bool
 }
 
 func fold(events iter.Seq2[Event, error]) answer {
@@ -74,6 +81,12 @@ func fold(events iter.Seq2[Event, error]) answer {
 			} else {
 				a.content += ev.Text
 			}
+		case CallStart:
+			a.calls = append(a.calls, call{name: ev.Name})
+		case CallArguments:
+			a.calls[len(a.calls)-1].arguments += ev.Text
+		case CallEnd:
+			a.calls[len(a.calls)-1].complete = true
 		case Finish:
 			a.finish = ev
 		}

@@ -16,6 +16,7 @@ import (
 // A form is what is known of an answer before it comes.
 type form struct {
 	envelope *grammar.Envelope // reads the answer
+	texts    []string          // control texts that mean something in the answer
 	// guide keeps the answer to what was asked for; nil leaves it free.
 	guide *mask.Sequence
 	// barred are the tokens that begin calls where there must be none.
@@ -38,7 +39,8 @@ type forms struct {
 // An envelope is a template's form of answers, and what it is called in the cache.
 type envelope struct {
 	*grammar.Envelope
-	key mask.Key
+	key   mask.Key
+	texts []string // control texts that mean something in the answer
 	// barred are the tokens that begin a call, where one token does.
 	barred []llama.TokenBias
 }
@@ -72,7 +74,7 @@ func (f *forms) of(ctx context.Context, r *Request, p *llama.Prompt) (form, erro
 	if err != nil {
 		return form{}, err
 	}
-	out := form{envelope: e.Envelope}
+	out := form{envelope: e.Envelope, texts: e.texts}
 	switch {
 	case r.Choice.Mode == ToolNone && len(r.Tools) > 0:
 		if out.barred, err = f.bar(r, p); err != nil {
@@ -180,6 +182,11 @@ func (f *forms) envelope(r *Request, p *llama.Prompt) (*envelope, error) {
 	if err != nil {
 		return nil, r.blame(err)
 	}
+	for _, t := range grammarTools(tools) {
+		if err := invalid(t.Schema); err != nil {
+			return nil, r.blame(&grammar.ToolError{Name: t.Name, Err: err})
+		}
+	}
 	in := llama.EnvelopeInput{
 		Required: r.Choice.Mode == ToolRequired || r.Choice.Mode == ToolNamed,
 		Parallel: !r.OneCall, Thinking: r.Thinking,
@@ -222,7 +229,7 @@ func parseEnvelope(parser, generation string, texts []string, key mask.Key) (*en
 	if err != nil {
 		return nil, fmt.Errorf("envelope: %w", err)
 	}
-	return &envelope{Envelope: e, key: key}, nil
+	return &envelope{Envelope: e, key: key, texts: texts}, nil
 }
 
 // bar forbids calls, as far as one token begins them.

@@ -128,3 +128,12 @@ func (r *Request) tooComplex(err error) error {
 	}
 	return fmt.Errorf("form of the answer: %w", err)
 }
+
+// invalid is the error of a text that is no JSON Schema.
+func invalid(schema []byte) error {
+	var invalid *grammar.InvalidSchema
+	if _, err := grammar.FromSchema(schema, grammar.Options{Unique: true}); errors.As(err, &invalid) {
+		return invalid
+	}
+	return nil
+}

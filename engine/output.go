@@ -3,36 +3,47 @@ package engine
 import (
 	"bytes"
 	"slices"
+	"strings"
+	"unicode"
 
+	"github.com/b3os/b3infer/grammar"
 	"github.com/b3os/b3infer/llama"
 )
 
-// An output turns a sequence's tokens into events, in the goroutine that
-// serves the request: pieces → UTF-8 → the template's stop texts → reasoning
-// and content → the client's stop texts.
+// An output turns a sequence's tokens into events, in the goroutine that serves
+// the request: pieces → UTF-8 → the template's stop texts → reasoning, content and
+// calls → the client's stop texts.
 type output struct {
 	vocab     *llama.Vocab
 	preserved [][]byte // control texts that mean something in the answer
 
 	utf8    utf8Joiner
 	raw     *stopMatcher // Prompt.Stops
-	split   reasoningSplitter
+	think   thinkMeter
+	reader  *grammar.Reader
 	content *stopMatcher // Request.Stop
 
-	answer    int // tokens seen
-	reasoning int // of these, the ones of the reasoning
+	answer    int    // tokens seen
+	reasoning int    // of these, the ones of the reasoning
+	space     []byte // white space that may be at the end of the reasoning
+	blank     bool   // white space at the beginning of content is left out
+	calls     int    // complete calls
 	stopped   bool
 	stop      string // the client's stop text that ended the answer
 }
 
-func newOutput(vocab *llama.Vocab, prompt *llama.Prompt, stops []string) *output {
+func newOutput(vocab *llama.Vocab, p *Prepared) *output {
 	o := &output{
 		vocab:   vocab,
-		raw:     newStopMatcher(prompt.Stops),
-		split:   newReasoningSplitter(prompt),
-		content: newStopMatcher(stops),
+		raw:     newStopMatcher(p.prompt.Stops),
+		think:   newThinkMeter(&p.prompt),
+		reader:  p.form.envelope.Read(),
+		content: newStopMatcher(p.stops),
 	}
-	for _, text := range slices.Concat(prompt.Preserved, prompt.ThinkEnd, []string{prompt.ThinkStart}) {
+	// Under a guide a call that has begun is one; a free answer may yet turn out to be text.
+	o.reader.Whole = p.form.guide == nil
+	o.blank = p.form.envelope.Calls() // blanks before a call are none of the answer's
+	for _, text := range p.form.texts {
 		if text != "" {
 			o.preserved = append(o.preserved, []byte(text))
 		}
@@ -66,55 +77,88 @@ func (o *output) push(into []Event, tokens []llama.Token) []Event {
 			break
 		}
 		o.answer++
-		thinking := o.split.thinking()
-		into = o.text(into, o.utf8.push(o.piece(t)))
-		if thinking || o.split.thinking() {
+		thinking := o.think.thinking()
+		text := o.utf8.push(o.piece(t))
+		o.think.push(text)
+		if thinking || o.think.thinking() {
 			o.reasoning++
 		}
+		into = o.text(into, text)
 	}
 	return into
 }
 
-// close appends what was held back for the answer's end.
-func (o *output) close(into []Event) []Event {
+// close appends what was held back for the answer's end. An answer that is cut was
+// not ended by the model.
+func (o *output) close(into []Event, cut bool) []Event {
 	if o.stopped {
 		return into
 	}
 	// An incomplete character at the end says nothing; it is left out.
-	into = o.parts(into, o.raw.flush())
-	into = o.part(into, o.split.flush())
+	into = o.pieces(into, o.reader.Push(o.raw.flush()))
+	into = o.pieces(into, o.reader.Close(cut))
+	if o.stopped {
+		return into
+	}
 	return emit(into, o.content.flush(), false)
 }
 
 func (o *output) text(into []Event, text string) []Event {
 	clear, stop, _ := o.raw.push(text)
-	into = o.parts(into, clear)
+	into = o.pieces(into, o.reader.Push(clear))
 	if stop != "" && !o.stopped {
-		into = o.close(into)
+		into = o.close(into, false)
 		o.stopped = true
 	}
 	return into
 }
 
-func (o *output) parts(into []Event, text string) []Event {
-	for _, part := range o.split.push(text) {
-		into = o.part(into, part)
+func (o *output) pieces(into []Event, pieces []grammar.Piece) []Event {
+	for _, p := range pieces {
+		if o.stopped {
+			break
+		}
+		into = o.event(into, p)
 	}
 	return into
 }
 
-func (o *output) part(into []Event, part Text) []Event {
-	if part.Reasoning {
-		return emit(into, part.Text, true)
+// event appends what a piece of the answer is for the client.
+func (o *output) event(into []Event, p grammar.Piece) []Event {
+	if p.Kind != grammar.Content {
+		// A stop text does not reach across calls.
+		into = emit(into, o.content.flush(), false)
 	}
-	if o.stopped {
+	switch p.Kind {
+	case grammar.Reasoning:
+		o.blank = true
+		text := strings.TrimRightFunc(p.Text, unicode.IsSpace)
+		if text == "" {
+			o.space = append(o.space, p.Text...)
+			return into
+		}
+		into = emit(into, string(o.space)+text, true)
+		o.space = append(o.space[:0], p.Text[len(text):]...)
 		return into
+	case grammar.Content:
+		if o.blank {
+			p.Text = strings.TrimLeftFunc(p.Text, unicode.IsSpace)
+			o.blank = p.Text == ""
+		}
+		clear, stop, _ := o.content.push(p.Text)
+		if stop != "" {
+			o.stopped, o.stop = true, stop
+		}
+		return emit(into, clear, false)
+	case grammar.CallName:
+		o.blank = true
+		return append(into, CallStart{ID: p.ID, Name: p.Text})
+	case grammar.CallArguments:
+		return append(into, CallArguments{p.Text})
+	default:
+		o.calls++
+		return append(into, CallEnd{})
 	}
-	clear, stop, _ := o.content.push(part.Text)
-	if stop != "" {
-		o.stopped, o.stop = true, stop
-	}
-	return emit(into, clear, false)
 }
 
 // emit appends text, to the last event if it is of the same kind.

@@ -3,6 +3,7 @@ package engine
 import (
 	"testing"
 
+	"github.com/b3os/b3infer/grammar"
 	"github.com/b3os/b3infer/llama"
 	"github.com/google/go-cmp/cmp"
 )
@@ -21,6 +22,16 @@ func TestOutput(t *testing.T) {
 		9: {Piece: []byte("<end>"), Kind: llama.KindControl, End: true},
 	}, llama.NoToken)
 	prompt := llama.Prompt{Preserved: []string{"<call>"}, ThinkStart: "<think>", ThinkEnd: []string{"</think>"}, Stops: []string{"<eom>", "aab"}}
+	parser := `{"parsers":[{"type":"literal","literal":"<think>"},{"type":"until","delimiters":["</think>"]},{"type":"tag","tag":"reasoning","child":1},` +
+		`{"type":"literal","literal":"</think>"},{"type":"sequence","children":[0,2,3]},{"type":"repetition","child":4,"min_count":0,"max_count":1},` +
+		`{"type":"until","delimiters":[]},{"type":"tag","tag":"content","child":6},{"type":"end"},{"type":"sequence","children":[5,7,8]}],"root":9,"rules":{}}`
+	envelope, err := grammar.ParseEnvelope([]byte(parser), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prepared := func(stops []string) *Prepared {
+		return &Prepared{prompt: prompt, stops: stops, form: form{envelope: envelope, texts: answerTexts(&prompt)}}
+	}
 	tests := []struct {
 		name   string
 		stops  []string
@@ -39,14 +50,14 @@ func TestOutput(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			// All at once and one by one give the same.
-			whole := newOutput(vocab, &prompt, tt.stops)
-			events := whole.close(whole.push(nil, tt.tokens))
-			single := newOutput(vocab, &prompt, tt.stops)
+			whole := newOutput(vocab, prepared(tt.stops))
+			events := whole.close(whole.push(nil, tt.tokens), false)
+			single := newOutput(vocab, prepared(tt.stops))
 			var pieces []Event
 			for i := range tt.tokens {
 				pieces = single.push(pieces, tt.tokens[i:i+1])
 			}
-			pieces = single.close(pieces)
+			pieces = single.close(pieces, false)
 			for _, got := range [][]Event{events, pieces} {
 				if diff := cmp.Diff(tt.want, got); diff != "" {
 					t.Error(diff)

@@ -24,6 +24,7 @@ type Prepared struct {
 	seed      uint64
 	bias      []llama.TokenBias
 	form      form
+	budget    *thinkBudget // nil: none
 	arrived   time.Time
 	render    time.Duration
 }
@@ -38,11 +39,14 @@ func (p *Prepared) Prompt() llama.Prompt { return p.prompt }
 func (p *Prepared) Tokens() []llama.Token { return p.tokens }
 
 // Prepare renders and tokenizes a request and checks what needs the model: the
-// template, the length, the tokens of the bias, the form of the answer. It works in the caller's
+// template, the form of the answer, the length, the tokens of the bias. It works in the caller's
 // goroutine, and any number of them may. Errors are an *Error, or ctx's.
 func (e *Engine) Prepare(ctx context.Context, r *Request) (*Prepared, error) {
 	p, err := e.render(ctx, r)
 	if err != nil {
+		return nil, err
+	}
+	if p.form, err = e.forms.of(ctx, r, &p.prompt); err != nil {
 		return nil, err
 	}
 	if n, err := e.startTokens(p.prompt.Parts); err != nil {
@@ -65,11 +69,9 @@ func (e *Engine) Prepare(ctx context.Context, r *Request) (*Prepared, error) {
 	if p.bias, err = tokenBias(r.Sampling.Bias, e.model.Vocab()); err != nil {
 		return nil, err
 	}
-	if p.form, err = e.forms.of(ctx, r, &p.prompt); err != nil {
-		return nil, err
-	}
 	p.bias = barred(p.bias, p.form.barred)
-	return p, nil
+	p.budget, err = e.thinkBudget(r, p)
+	return p, err
 }
 
 // Count is Prepare for a prompt that is only measured: its length has no limit,
@@ -92,7 +94,7 @@ func (e *Engine) render(ctx context.Context, r *Request) (*Prepared, error) {
 		return nil, err
 	}
 	var err error
-	if p.prompt, err = e.chat.Render(r.chatInput(began)); err != nil {
+	if p.prompt, err = renderChat(e.chat, r.chatInput(began)); err != nil {
 		return nil, refused(err, "messages")
 	}
 	p.render = time.Since(began)
@@ -223,6 +225,25 @@ func (s Sampling) seed() uint64 {
 // penalized tells that a penalty looks at token counts.
 func penalized(s llama.Sampling) bool {
 	return s.Presence != 0 || s.Frequency != 0 || s.Repetition != 1 && s.Repetition != 0
+}
+
+// thinkBudget bounds the reasoning of an answer, if that is asked for or needed, and
+// the template has a text that ends it.
+func (e *Engine) thinkBudget(r *Request, p *Prepared) (*thinkBudget, error) {
+	left := r.ThinkingBudget
+	if left <= 0 && p.form.guide != nil {
+		left = p.maxTokens / 2
+	}
+	meter := newThinkMeter(&p.prompt)
+	if left <= 0 || meter.over() {
+		return nil, nil
+	}
+	end := llama.Part{Text: []byte(p.prompt.ThinkEnd[0]), Special: true}
+	closing, err := e.model.Tokenize(nil, []llama.Part{end}, false)
+	if err != nil {
+		return nil, fmt.Errorf("tokenize: %w", err)
+	}
+	return &thinkBudget{meter: meter, left: left, closing: closing}, nil
 }
 
 // barred adds the tokens that must not come to a bias.

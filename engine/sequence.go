@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"time"
 
 	"github.com/b3os/b3infer/grammar/mask"
@@ -30,7 +31,9 @@ type sequence struct {
 	bias      []llama.TokenBias
 	counts    *tokenCounts   // nil without penalties
 	guide     *mask.Sequence // what tokens may come next; nil: any
+	budget    *thinkBudget   // nil: none
 
+	forced     int // tokens that came without a choice behind the last drawn one
 	cached     int // tokens that the first admission found in the cache
 	admissions int // 0: has never run
 	preempted  int
@@ -45,8 +48,28 @@ func (s *sequence) answered() int { return len(s.tokens) - s.promptLen }
 // pending is the number of rows that are due before the next token.
 func (s *sequence) pending() int { return len(s.tokens) - s.computed }
 
-// decoding tells that one row gives the next token; else the sequence prefills.
-func (s *sequence) decoding() bool { return s.pending() == 1 }
+// decoding tells that what is pending is the last token and those that were forced
+// behind it; else the sequence prefills.
+func (s *sequence) decoding() bool { return s.pending() == 1 || s.pending() == 1+s.forced }
+
+// choose is the token that follows: the drawn one, or that which ends the reasoning
+// in its place. The guide goes on with it.
+func (s *sequence) choose(drawn llama.Token, v *llama.Vocab) (llama.Token, error) {
+	t := drawn
+	if s.budget != nil {
+		t = s.budget.next(drawn, v)
+	}
+	if s.guide == nil {
+		return t, nil
+	}
+	err := s.guide.Accept(int32(t))
+	if t != drawn && errors.Is(err, mask.ErrNotAllowed) {
+		// There may be half a character. The form is kept to all the same.
+		s.budget.postpone(drawn, v)
+		return drawn, s.guide.Accept(int32(drawn))
+	}
+	return t, err
+}
 
 // append adds a generated token.
 func (s *sequence) append(t llama.Token) {

@@ -210,7 +210,8 @@ func (f *former) alternatives(at spot, children []int) []int {
 	}
 	switch {
 	case f.contentless(at):
-		prefer(func(id int) bool { return !facts[id].content })
+		// A whole answer stays, since its reasoning may end otherwise than the others'.
+		prefer(func(id int) bool { return !facts[id].content || facts[id].call && facts[id].reasoning })
 	case f.call.Answer != nil:
 		prefer(func(id int) bool { return facts[id].content })
 	}

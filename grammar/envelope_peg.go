@@ -31,6 +31,7 @@ type peg struct {
 	Rules   map[string]int
 	Root    int
 	facts   []pegFacts
+	program *program
 }
 
 // pegFacts is what is under a node.
@@ -47,6 +48,7 @@ type pegFacts struct {
 const (
 	tagReasoning   = "reasoning"
 	tagContent     = "content"
+	tagOpen        = "tool-open"
 	tagToolID      = "tool-id"
 	tagToolName    = "tool-name"
 	tagToolArgs    = "tool-args"
@@ -102,6 +104,7 @@ func parsePeg(text []byte) (*peg, error) {
 			p.edge(id, true)
 		}
 	}
+	p.program = p.compile()
 	return p, nil
 }
 

@@ -21,13 +21,17 @@ func testEncoder() *chatEncoder {
 func TestFrameAllocations(t *testing.T) {
 	s := openStream(&nullWriter{header: http.Header{}}, &exchange{}, testEncoder())
 	defer s.close()
-	var ev engine.Event = engine.Text{Text: " Rogue\n"}
-	if n := testing.AllocsPerRun(100, func() {
-		if err := s.send(ev); err != nil {
-			t.Fatal(err)
+	if err := s.send(engine.CallStart{Name: "f"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, ev := range []engine.Event{engine.Text{Text: " Rogue\n"}, engine.CallArguments{Text: `{"city":`}} {
+		if n := testing.AllocsPerRun(100, func() {
+			if err := s.send(ev); err != nil {
+				t.Fatal(err)
+			}
+		}); n != 0 {
+			t.Errorf("%v allocations for %T", n, ev)
 		}
-	}); n != 0 {
-		t.Errorf("%v allocations a token", n)
 	}
 }
 

@@ -34,14 +34,13 @@ type chatRequest struct {
 	ChatTemplateKwargs *struct {
 		EnableThinking *bool `json:"enable_thinking"`
 	} `json:"chat_template_kwargs"`
-	ResponseFormat *chatResponseFormat `json:"response_format"`
-	Logprobs       *bool               `json:"logprobs"`
-	Route          *string             `json:"route"`
-
-	Tools             laterList `json:"tools"`
-	ToolChoice        later     `json:"tool_choice"`
-	ParallelToolCalls later     `json:"parallel_tool_calls"`
-	TopLogprobs       later     `json:"top_logprobs"`
+	Tools             []chatTool      `json:"tools"`
+	ToolChoice        *chatToolChoice `json:"tool_choice"`
+	ParallelToolCalls *bool           `json:"parallel_tool_calls"`
+	ResponseFormat    *chatFormat     `json:"response_format"`
+	Logprobs          *bool           `json:"logprobs"`
+	TopLogprobs       later           `json:"top_logprobs"`
+	Route             *string         `json:"route"`
 
 	// Taken and ignored.
 	User        *string                   `json:"user"`
@@ -111,31 +110,6 @@ func (s *chatStop) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return invalid("", "must be a string or an array of strings")
 }
 
-// chatResponseFormat may only ask for text yet.
-type chatResponseFormat struct{}
-
-func (*chatResponseFormat) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	var format struct {
-		Type       *string        `json:"type"`
-		JSONSchema jsontext.Value `json:"json_schema"`
-	}
-	if d.PeekKind() != '{' {
-		return invalid("", "must be an object")
-	}
-	if err := json.UnmarshalDecode(d, &format); err != nil {
-		return err
-	}
-	switch {
-	case format.Type == nil:
-		return invalid("", "must have a type")
-	case *format.Type == "text" && !isSet(format.JSONSchema):
-		return nil
-	case slices.Contains([]string{"text", "json_object", "json_schema"}, *format.Type):
-		return unsupported("")
-	}
-	return invalid("", "must have a type of text, json_object or json_schema")
-}
-
 func (r *chatRequest) streamed() bool { return r.Stream != nil && *r.Stream }
 
 func (r *chatRequest) includeUsage() bool {
@@ -163,17 +137,16 @@ func (r *chatRequest) toRequest() (*engine.Request, error) {
 	if f != nil {
 		return nil, f.public()
 	}
-	messages, f := toMessages(r.Messages)
-	if f != nil {
-		return nil, f.public()
-	}
 	request := &engine.Request{
-		Messages:  messages,
 		MaxTokens: clamp(r.MaxTokens),
 		Sampling:  r.sampling(),
+		OneCall:   r.ParallelToolCalls != nil && !*r.ParallelToolCalls,
 		Thinking:  r.ChatTemplateKwargs != nil && isTrue(r.ChatTemplateKwargs.EnableThinking),
 	}
 	request.Sampling.Bias = bias
+	if f := r.fill(request); f != nil {
+		return nil, f.public()
+	}
 	if r.MaxCompletionTokens != nil {
 		request.MaxTokens = clamp(r.MaxCompletionTokens)
 	}
@@ -181,6 +154,23 @@ func (r *chatRequest) toRequest() (*engine.Request, error) {
 		request.Stop = append(request.Stop, string(s))
 	}
 	return request, nil
+}
+
+// fill adds the conversation and what the answer to it may be.
+func (r *chatRequest) fill(request *engine.Request) (f *fault) {
+	if request.Messages, f = toMessages(r.Messages); f != nil {
+		return f
+	}
+	if request.Tools, f = toTools(r.Tools); f != nil {
+		return f
+	}
+	if request.Choice, f = r.ToolChoice.toChoice(request.Tools); f != nil {
+		return f
+	}
+	if request.Format, f = r.ResponseFormat.toFormat(); f != nil {
+		return f
+	}
+	return checkSchemas(request)
 }
 
 // maxStops is how many stop texts a request may have.

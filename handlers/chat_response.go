@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -24,8 +25,15 @@ type chatEncoder struct {
 	head []byte // of every chunk, up to its choices
 	tail []byte // of every chunk but the last, after its choices
 
-	content, reasoning []byte // of the whole answer
+	calls              []chatCall // that have begun
+	content, reasoning []byte     // of the whole answer
 	finish             engine.Finish
+}
+
+// chatCall is a tool call of the answer.
+type chatCall struct {
+	id, name  string
+	arguments []byte // of a whole answer
 }
 
 func newChatEncoder(a chatAnswer) *chatEncoder {
@@ -56,34 +64,82 @@ func (e *chatEncoder) appendHead(dst []byte, object string) []byte {
 func (e *chatEncoder) frame(dst []byte, ev engine.Event) []byte {
 	switch ev := ev.(type) {
 	case engine.First:
-		dst = e.appendChoice(dst, `"role":"assistant","content":""`)
-		return append(dst, e.tail...)
+		return e.closeDelta(e.openDelta(dst, `"role":"assistant","content":""`), "")
 	case engine.Text:
 		return e.appendText(dst, ev)
+	case engine.CallStart:
+		return e.appendCallStart(dst, e.begin(ev))
+	case engine.CallArguments:
+		return e.appendArguments(dst, ev.Text)
 	case engine.Finish:
 		return e.appendEnd(dst, ev)
 	}
 	return dst
 }
 
-// appendChoice appends a chunk up to and with its choices.
-func (e *chatEncoder) appendChoice(dst []byte, delta string) []byte {
+// openDelta appends a chunk up to the members of its delta, of which first is the
+// start.
+func (e *chatEncoder) openDelta(dst []byte, first string) []byte {
 	dst = append(dst, e.head...)
 	dst = append(dst, `,"choices":[{"index":0,"delta":{`...)
-	dst = append(dst, delta...)
-	return append(dst, `},"logprobs":null,"finish_reason":null}]`...)
+	return append(dst, first...)
+}
+
+// closeDelta appends what follows the members of a delta, of which last is the end.
+func (e *chatEncoder) closeDelta(dst []byte, last string) []byte {
+	dst = append(dst, last...)
+	dst = append(dst, `},"logprobs":null,"finish_reason":null}]`...)
+	return append(dst, e.tail...)
 }
 
 func (e *chatEncoder) appendText(dst []byte, t engine.Text) []byte {
-	dst = append(dst, e.head...)
 	if t.Reasoning {
-		dst = append(dst, `,"choices":[{"index":0,"delta":{"reasoning_content":`...)
+		dst = e.openDelta(dst, `"reasoning_content":`)
 	} else {
-		dst = append(dst, `,"choices":[{"index":0,"delta":{"content":`...)
+		dst = e.openDelta(dst, `"content":`)
 	}
 	dst = appendString(dst, t.Text)
-	dst = append(dst, `},"logprobs":null,"finish_reason":null}]`...)
-	return append(dst, e.tail...)
+	return e.closeDelta(dst, "")
+}
+
+// appendCallStart appends the chunk that names the last call.
+func (e *chatEncoder) appendCallStart(dst []byte, call *chatCall) []byte {
+	dst = e.openDelta(dst, `"tool_calls":[{"index":`)
+	dst = strconv.AppendInt(dst, int64(len(e.calls)-1), 10)
+	dst = append(dst, ',')
+	dst = call.append(dst)
+	return e.closeDelta(dst, `}]`)
+}
+
+// appendArguments appends a chunk with a piece of the last call's arguments.
+func (e *chatEncoder) appendArguments(dst []byte, piece string) []byte {
+	dst = e.openDelta(dst, `"tool_calls":[{"index":`)
+	dst = strconv.AppendInt(dst, int64(len(e.calls)-1), 10)
+	dst = append(dst, `,"function":{"arguments":`...)
+	dst = appendString(dst, piece)
+	return e.closeDelta(dst, `}}]`)
+}
+
+// begin adds a call. It gets an id of ours if the model gave it none, or one that
+// an earlier call of the answer has.
+func (e *chatEncoder) begin(ev engine.CallStart) *chatCall {
+	id := ev.ID
+	if id == "" || slices.ContainsFunc(e.calls, func(c chatCall) bool { return c.id == id }) {
+		id = newID("call_", e.created)
+	}
+	e.calls = append(e.calls, chatCall{id: id, name: ev.Name})
+	return &e.calls[len(e.calls)-1]
+}
+
+// append appends the members of a call.
+func (c *chatCall) append(dst []byte) []byte {
+	dst = append(dst, `"id":`...)
+	dst = appendString(dst, c.id)
+	dst = append(dst, `,"type":"function","function":{"name":`...)
+	dst = appendString(dst, c.name)
+	dst = append(dst, `,"arguments":`...)
+	dst = appendString(dst, string(c.arguments))
+	return append(dst, '}')
 }
 
 // appendEnd appends the chunk with the finish reason, the usage chunk if it is
@@ -91,7 +147,7 @@ func (e *chatEncoder) appendText(dst []byte, t engine.Text) []byte {
 func (e *chatEncoder) appendEnd(dst []byte, f engine.Finish) []byte {
 	dst = append(dst, e.head...)
 	dst = append(dst, `,"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"`...)
-	dst = append(dst, f.Reason...)
+	dst = append(dst, chatReason(f.Reason)...)
 	dst = append(dst, `"}]`...)
 	if e.usage {
 		dst = append(dst, e.tail...)
@@ -119,26 +175,62 @@ func (e *chatEncoder) fold(ev engine.Event) {
 		} else {
 			e.content = append(e.content, ev.Text...)
 		}
+	case engine.CallStart:
+		e.begin(ev)
+	case engine.CallArguments:
+		last := &e.calls[len(e.calls)-1]
+		last.arguments = append(last.arguments, ev.Text...)
 	case engine.Finish:
 		e.finish = ev
 	}
+}
+
+// chatReason is OpenAI's word for why an answer ended.
+func chatReason(r engine.FinishReason) string {
+	if r == engine.FinishCalls {
+		return "tool_calls"
+	}
+	return string(r)
 }
 
 // body implements encoder.
 func (e *chatEncoder) body(dst []byte) []byte {
 	dst = e.appendHead(dst, "chat.completion")
 	dst = append(dst, `,"choices":[{"index":0,"message":{"role":"assistant","content":`...)
-	dst = appendString(dst, string(e.content))
+	if len(e.content) == 0 && len(e.calls) > 0 {
+		dst = append(dst, `null`...)
+	} else {
+		dst = appendString(dst, string(e.content))
+	}
 	if len(e.reasoning) > 0 {
 		dst = append(dst, `,"reasoning_content":`...)
 		dst = appendString(dst, string(e.reasoning))
 	}
+	dst = e.appendCalls(dst)
 	dst = append(dst, `},"logprobs":null,"finish_reason":"`...)
-	dst = append(dst, e.finish.Reason...)
+	dst = append(dst, chatReason(e.finish.Reason)...)
 	dst = append(dst, `"}],"usage":`...)
 	dst = appendChatUsage(dst, e.finish.Usage)
 	dst = e.appendExtension(dst, `"model_ms":`, e.finish.Timing.Total)
 	return append(dst, '}')
+}
+
+// appendCalls appends the member tool_calls if there are any. In an answer that was
+// cut off, whose reason is length, the last one may be a part.
+func (e *chatEncoder) appendCalls(dst []byte) []byte {
+	if len(e.calls) == 0 {
+		return dst
+	}
+	dst = append(dst, `,"tool_calls":[`...)
+	for i := range e.calls {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, '{')
+		dst = e.calls[i].append(dst)
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
 }
 
 func appendChatUsage(dst []byte, u engine.Usage) []byte {

@@ -44,11 +44,15 @@ func unsupported(path string) *fault {
 
 // within puts a fault of an element under the path of its list.
 func (f *fault) within(list string, index int) *fault {
-	path := list + "." + strconv.Itoa(index)
-	if f.path != "" {
-		path += "." + f.path
+	return f.under(list + "." + strconv.Itoa(index))
+}
+
+// under puts a fault of a value under the value's path.
+func (f *fault) under(path string) *fault {
+	if path != "" && f.path != "" {
+		path += "."
 	}
-	return &fault{f.code, path, f.text}
+	return &fault{f.code, path + f.path, f.text}
 }
 
 // public is the fault as an error for the client.
@@ -99,7 +103,7 @@ func decodeFault(err error) *fault {
 	}
 	path := dotted(e.JSONPointer)
 	if f, ok := errors.AsType[*fault](e.Err); ok {
-		return &fault{f.code, path, f.text}
+		return f.under(path)
 	}
 	switch {
 	case errors.Is(e.Err, json.ErrUnknownName):
@@ -215,23 +219,6 @@ func (*later) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return unsupported("")
 	}
 	return d.SkipValue()
-}
-
-// laterList is a later that may also be an empty list, which asks for nothing.
-type laterList struct{}
-
-func (*laterList) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	if k := d.PeekKind(); k != 'n' && k != '[' {
-		return unsupported("")
-	}
-	if token, err := d.ReadToken(); err != nil || token.Kind() == 'n' {
-		return err
-	}
-	if d.PeekKind() != ']' {
-		return unsupported("")
-	}
-	_, err := d.ReadToken()
-	return err
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }

@@ -9,7 +9,8 @@
 //	auth.go       checks the API key
 //	body.go       checks the content type, reads and unpacks the body
 //	target.go     checks that it is JSON, finds the model and the model's size limit
-//	X_request.go  decodes and checks the parameters of dialect X (decode.go)
+//	X_request.go  decodes and checks the parameters of dialect X (decode.go); its tools
+//	              and formats have files beside it (schema.go)
 //	X.go          hands the request to the model's engine (generate.go)
 //	X_response.go says the events in the words of dialect X, whole or as a stream (sse.go)
 //

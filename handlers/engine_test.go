@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/b3os/b3infer/engine"
 	"github.com/b3os/b3infer/llama/llamatest"
 )
@@ -103,6 +105,49 @@ func TestEngineReasons(t *testing.T) {
 		w := do(t, h, post(chatPath, chatBody(stream+`,"chat_template_kwargs":{"enable_thinking":true}`))) // C139, C162
 		if content, reasoning := contentOf(t, w.Body.String()); strings.TrimSpace(content) != "yes" || strings.TrimSpace(reasoning) != "because" {
 			t.Errorf("%s: %q after %q", stream, content, reasoning)
+		}
+	}
+}
+
+// Reasoning goes with calls and with formats.
+func TestEngineReasonsInForms(t *testing.T) {
+	const thinking = `,"chat_template_kwargs":{"enable_thinking":true}`
+	tools := `"tools":[` + function("f", `"parameters":{"properties":{"x":{"type":"integer"}}}`) + `]`
+	call := spoken{Reasoning: "because", Calls: []spokenCall{{Type: "function", Name: "f", Arguments: `{"x":1}`}}, Finish: "tool_calls"}
+	for _, c := range []struct {
+		name, says, more string
+		want             spoken
+	}{
+		{"C162_call", `<tool_call>{"name": "f", "arguments": {"x":1}}</tool_call>`, tools, call},
+		{"C162_required", `<tool_call>{"name": "f", "arguments": {"x":1}}</tool_call>`, tools + `,"tool_choice":"required"`, call},
+		{"C162_format", `{"x":[1]}`, `"response_format":{"type":"json_object"}`,
+			spoken{Content: `{"x":[1]}`, Reasoning: "because", Finish: "stop"}},
+	} {
+		h := serve(t, newEngine(t, answering("because</think>\n\n"+c.says), engine.Params{}))
+		for _, stream := range []string{`"stream":false,`, `"stream":true,`} {
+			t.Run(c.name+stream, func(t *testing.T) {
+				got := hear(t, do(t, h, post(chatPath, chatBody(stream+c.more+thinking))).Body.String())
+				for i := range got.Calls {
+					got.Calls[i].ID = ""
+				}
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Errorf("-want +got:\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// A model that wants to call must not where tool_choice is none.
+func TestContractC123_NoCalls(t *testing.T) {
+	o := answering(`So: <tool_call>{"name": "f", "arguments": {}}</tool_call>`)
+	o.MeanAnswer = 10
+	h := serve(t, newEngine(t, o, engine.Params{}))
+	for choice, calls := range map[string]int{"auto": 1, "none": 0} {
+		more := `"tools":[` + function("f", "") + `],"tool_choice":"` + choice + `"`
+		got := hear(t, do(t, h, post(chatPath, chatBody(more))).Body.String())
+		if len(got.Calls) != calls || !strings.HasPrefix(got.Content, "So:") || strings.Contains(got.Content, "<tool_call>") {
+			t.Errorf("%s: got %+v", choice, got)
 		}
 	}
 }

@@ -71,7 +71,7 @@ var unstable = []struct {
 	pattern *regexp.Regexp
 	with    string
 }{
-	{regexp.MustCompile(`(chatcmpl-|req_)[0-9a-hjkmnp-tv-z]{26}`), "${1}ID"},
+	{regexp.MustCompile(`(chatcmpl-|req_|call_)[0-9a-hjkmnp-tv-z]{26}`), "${1}ID"},
 	{regexp.MustCompile(`"created":[0-9]+`), `"created":TIME`},
 	{regexp.MustCompile(`"total_ms":[0-9.]+`), `"total_ms":MS`},
 	{regexp.MustCompile(`total;dur=[0-9.]+`), `total;dur=MS`},
@@ -86,6 +86,7 @@ func stable(s string) string {
 }
 
 // scriptOf reads the events of a golden file: first, text "…", reasoning "…",
+// call NAME, or with the model's own id call NAME ID, arguments "…", end of a call,
 // finish REASON, error CODE "…", panic "…".
 func scriptOf(t *testing.T, lines string) *script {
 	t.Helper()
@@ -109,6 +110,14 @@ func scriptOf(t *testing.T, lines string) *script {
 				usage.Reasoning++
 			}
 			s.events = append(s.events, engine.Text{Text: unquoted(rest), Reasoning: verb == "reasoning"})
+		case "call":
+			name, id, _ := strings.Cut(rest, " ")
+			s.events = append(s.events, engine.CallStart{ID: id, Name: name})
+		case "arguments":
+			usage.Answer++
+			s.events = append(s.events, engine.CallArguments{Text: unquoted(rest)})
+		case "end":
+			s.events = append(s.events, engine.CallEnd{})
 		case "finish":
 			usage.Answer++
 			s.events = append(s.events, engine.Finish{Reason: engine.FinishReason(rest), Usage: usage, Timing: testTiming})

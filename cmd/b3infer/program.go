@@ -56,6 +56,7 @@ A flag on the command line wins.`,
 	root.SetOut(p.out)
 	root.SetErr(p.err)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(p.serveCommand(), p.templateCommand(), p.tokenizeCommand(), p.grammarCommand(), p.versionCommand())
+	root.AddCommand(p.serveCommand(), p.templateCommand(), p.tokenizeCommand(), p.grammarCommand(),
+		p.keysCommand(), p.requestsCommand(), p.versionCommand())
 	return root
 }

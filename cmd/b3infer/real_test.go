@@ -12,8 +12,14 @@ import (
 
 const realModel = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
-// realModelPath is the file of SmolLM2. The test is skipped when it is not there.
+// realModelPath is the file of SmolLM2.
 func realModelPath(t *testing.T) string {
+	t.Helper()
+	return testModelPath(t, realModel)
+}
+
+// testModelPath is the file of a test model. The test is skipped when it is not there.
+func testModelPath(t *testing.T, name string) string {
 	t.Helper()
 	dir := os.Getenv("B3INFER_TEST_MODELS")
 	if dir == "" {
@@ -23,7 +29,7 @@ func realModelPath(t *testing.T) string {
 		}
 		dir = filepath.Join(cache, "b3infer", "models")
 	}
-	path := filepath.Join(dir, realModel)
+	path := filepath.Join(dir, name)
 	if _, err := os.Stat(path); err != nil {
 		t.Skipf("no test model: %v (scripts/models fetches it)", err)
 	}

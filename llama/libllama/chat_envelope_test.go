@@ -1,3 +1,5 @@
+//go:build cgo
+
 package libllama
 
 import (
@@ -7,6 +9,7 @@ import (
 	"flag"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -261,4 +264,146 @@ func wrongCalls(calls []llama.ChatCall, mode string, parallel bool) string {
 		}
 	}
 	return ""
+}
+
+// A reading is what common/chat reads in an answer. Kind is whole, cut, changed,
+// framed or written.
+type reading struct {
+	Case               int
+	Kind, Text         string
+	Failed             bool `json:",omitempty"`
+	Content, Reasoning string
+	Calls              []llama.ChatCall `json:",omitempty"`
+}
+
+// TestReadingsAreAsStored holds what package grammar's Reader is tested with against
+// common/chat: the answers of walks.json.gz, and others made of them.
+func TestReadingsAreAsStored(t *testing.T) {
+	cases := envelopeCases(t)
+	var answers []walked
+	if err := json.Unmarshal(readGzip(t, filepath.Join(envelopeFolder, "walks.json.gz")), &answers); err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	var readings []reading
+	read := func(r reading) {
+		parsed, err := parseAnswer(cases[r.Case].Envelope, r.Text)
+		r.Failed, r.Content, r.Reasoning, r.Calls = err != nil, parsed.content, parsed.reasoning, parsed.calls
+		readings = append(readings, r)
+	}
+	for i, a := range answers {
+		kind, text := changedAnswer(random, i, a.Text)
+		read(reading{Case: a.Case, Kind: "whole", Text: a.Text})
+		read(reading{Case: a.Case, Kind: kind, Text: text})
+	}
+	for _, template := range slices.Sorted(maps.Keys(writtenAnswers)) {
+		for i, c := range cases {
+			if c.Template == template && c.Parallel && !c.Required {
+				for _, text := range writtenAnswers[template] {
+					read(reading{Case: i, Kind: "written", Text: text})
+				}
+			}
+		}
+	}
+	text, err := json.Marshal(readings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(envelopeFolder, "readings.json.gz")
+	if *update {
+		writeGzip(t, path, text)
+	}
+	if !bytes.Equal(readGzip(t, path), text) {
+		t.Errorf("%s is not what llama.cpp gives; -update rewrites it", path)
+	}
+}
+
+// writtenAnswers are answers of some templates that no grammar makes.
+var writtenAnswers = map[string][]string{
+	"google-gemma-4-31B-it": {
+		"It rains.",
+		`<|tool_call>call:get_weather{city:<|"|>Rom "x" \y<|"|>,days:2}<tool_call|>`,
+		`Sure.<|tool_call>call:get_weather{ city:<|"|><|"|>,a:{b:[1, -2.5e3,<|"|>z<|"|>,[],{}],c:true},d:null}<tool_call|><|tool_call>call:now{}<tool_call|>`,
+		"<|channel>thought\nSo.<channel|>Sure.<|tool_call>call:now{}<tool_call|>",
+		"<|tool_call>call:now{}",
+		`<|tool_call>call:get_weather{city:<|"|>Ro`,
+		"<|tool_call>call:now",
+		"Sure.<channel|>lost<|tool_call>call:now{}<tool_call|>",
+		"<|tool_call>call:now{]<tool_call|>",
+	},
+	"LFM2.5-8B-A1B": {
+		`<|tool_call_start|>[get_weather(city='It\'s "x"\n', days=[1, True, None, 'a', "b'c", {'k': False, "l": {}}]), now()]<|tool_call_end|>`,
+		`<|tool_call_start|>[get_weather(days={"Tr": true, 'None': null}, city="True")]<|tool_call_end|>`,
+		`<|tool_call_start|>[get_weather(days=-1.5e-3)]<|tool_call_end|>`,
+		`<|tool_call_start|>[get_weather(days=Tr`,
+		`<|tool_call_start|>[get_weather(days=True)]`,
+		`<|tool_call_start|>[get_weather(days=Truer)]<|tool_call_end|>`,
+		`<think>So.</think>Sure.<|tool_call_start|>[now()]<|tool_call_end|>`,
+	},
+	"Kimi-K3": {
+		`So.<|close|>think<|sep|><|open|>response<|sep|>Sure.<|close|>response<|sep|><|open|>tools<|sep|><|open|>call tool="get_weather" id="a"<|sep|>` +
+			`<|open|>argument key="days" type="object"<|sep|>{'a': {True: "x"}<|close|>argument<|sep|><|open|>argument key="city" type="string"<|sep|>"R"<|close|>argument<|sep|>` +
+			`<|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|>`,
+	},
+	"openai-gpt-oss-120b": {
+		"<|channel|>analysis<|message|>So.<|end|><|start|>assistant<|channel|>commentary<|message|>Sure.<|end|><|start|>assistant<|channel|>analysis<|message|> More.<|end|>" +
+			"<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{\"city\" : \"Rom\"}",
+		"<|channel|>final<|message|>Hi.<|end|>more",
+		"<|channel|>commentary to=functions.now<|message|>{}<|call|>",
+		"<|channel|>commentary to=functions.none<|message|>{}",
+		"Hi.",
+	},
+	"meetkai-functionary-medium-v3.2": {
+		"all\nSure. >>>get_weather\n{\"city\": \"Rom\"}now\n{}",
+		"all\nSure. a >>> b >>>now\n{}",
+		"all\nSure. >>>none\n{}",
+		"now\n{} ",
+	},
+	"mistralai-Mistral-Nemo-Instruct-2407": {
+		`Sure.[TOOL_CALLS][{"name": "now", "arguments": {}, "id": "abcdefghi"}, {"name": "get_weather", "arguments": {"city": "\u0052\"[TOOL_CALLS]"}, "id": 12}]`,
+		`[TOOL_CALLS][{"name": "now", "arguments": {}}]`,
+	},
+	"CohereForAI-c4ai-command-r7b-12-2024-tool_use": {
+		`<|START_THINKING|>So.<|END_THINKING|><|START_ACTION|>[{"tool_call_id": "0", "tool_name": "now", "parameters": {}}, {"tool_call_id": 1, "tool_name": "get_weather", "parameters": {"city": "Rom"}}]<|END_ACTION|>`,
+	},
+	"openbmb-MiniCPM5-1B": {
+		"So.</think>Sure.<function name=\"get_weather\"><param name=\"city\"><![CDATA[a</param>\nb]]></param><param name=\"days\">[true, null]</param></function>",
+		"So.</think>Sure.<function name=\"get_weather\"><param name=\"city\"><![CDATA[a</param>\nb]]>x</param></function>",
+	},
+	"Qwen-Qwen3-0.6B": {
+		"<think>\n \n</think>\n\nSure.\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": [1]}\n</tool_call>",
+		"<tool_call>\n{\"name\": \"get_weather\", \"arguments\": { \"days\" :1.0e0 ,\"days\":\"'\\u0041\" } , {\"name\":\"now\",\"arguments\":\"\"}}\n</tool_call>",
+		"<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>\n<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>\n",
+		"<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>\nDone.",
+		"a <tool_call> b <tool_call>\nc",
+	},
+	"Qwen3.5-4B": {
+		"So.\n</think>\n\n<tool_call>\n<function=get_weather>\n<parameter=days>\n{\"a\": 'x'}\n</parameter>\n</function>\n</tool_call>",
+		"So.\n</think>\n\n<tool_call>\n<function=get_weather>\n<parameter=city>\n</parameter>\n\n</parameter>\n<parameter=city>\n</parameter>x\n</parameter>\n</function>\n</tool_call>\nDone.",
+	},
+	"MiniMax-M3": {
+		"<mm:think>So.</mm:think>Sure.]<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name=\"get_weather\">]<]minimax[>[<city>Rom \"x\"]<]minimax[>[</city>]<]minimax[>[<days>2]<]minimax[>[</days>]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>",
+	},
+	"muse-glimmer": {
+		" to=self<|message|>So.<|eom|><|start|>assistant to=user<|message|>Sure.<|eom|><|start|>assistant to=now<|message|><atem:function_calls>\n<atem:invoke name=\"now\">\n</atem:invoke>\n</atem:function_calls>",
+	},
+}
+
+// changedAnswer is an answer that was cut, changed in a place, or has other text
+// around it.
+func changedAnswer(random *rand.Rand, i int, text string) (kind, changed string) {
+	runes := []rune(text)
+	at, to := random.IntN(len(runes)+1), random.IntN(len(runes)+1)
+	at, to = min(at, to), max(at, to)
+	switch i % 4 {
+	case 0, 1:
+		return "cut", string(runes[:at])
+	case 2:
+		to = min(to, at+3)
+		other := []string{"", string(runes[at:to]) + string(runes[at:to]), "x", `"`, "\n", "<", "True"}
+		return "changed", string(runes[:at]) + other[random.IntN(len(other))] + string(runes[to:])
+	}
+	before := []string{"", "Sure. ", "\n\n", "a < b\n", "{"}
+	behind := []string{"", "\n", "\n\nDone.", "<", "}"}
+	return "framed", before[random.IntN(len(before))] + text + behind[random.IntN(len(behind))]
 }
