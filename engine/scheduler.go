@@ -331,7 +331,7 @@ func (s *scheduler) compute(began time.Time) {
 			s.finish(seq, ending{err: lost(err)})
 			continue
 		}
-		s.accept(seq, s.sampled[i].Token, sampled)
+		s.accept(seq, &s.sampled[i], sampled)
 	}
 	s.cache.charge(s.cost.perCell(size.rows), s.cost.perRow(s.cache.used))
 	s.steps++
@@ -379,19 +379,19 @@ func (s *scheduler) fill() stepSize {
 }
 
 // accept gives a sequence its next token, and ends it if that was the last.
-func (s *scheduler) accept(seq *sequence, t llama.Token, now time.Time) {
-	if t == llama.NoToken {
+func (s *scheduler) accept(seq *sequence, drawn *llama.Sampled, now time.Time) {
+	if drawn.Token == llama.NoToken {
 		s.finish(seq, ending{err: &Error{Code: CodeInternal, Message: "The model gave no probabilities for a next token"}})
 		return
 	}
-	t, err := seq.choose(t, s.vocab)
+	t, err := seq.choose(drawn.Token, s.vocab)
 	if err != nil {
 		s.finish(seq, ending{err: lost(err)})
 		return
 	}
 	seq.append(t)
 	s.metrics.token(seq, now)
-	seq.out.put(t)
+	seq.out.put(t, seq.logprobs(t, drawn))
 	switch {
 	case s.vocab.IsEnd(t):
 		s.finish(seq, ending{reason: FinishStop})
