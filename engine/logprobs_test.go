@@ -3,11 +3,13 @@ package engine
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/b3os/b3infer/grammar"
 	"github.com/b3os/b3infer/llama"
@@ -105,6 +107,67 @@ func TestOutputTokens(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Of any answer those tokens are told that have a byte in the content, however the
+// answer comes.
+func TestOutputTokensOfAnyAnswer(t *testing.T) {
+	pieces := []string{"a", "b", "ab", " ", "é", "\xc3", "\xa9", "a\xe2", "\x82", "\xac", "\xacb", "\xff", "\ufffd", "\xf0\x9f\x98", "\x80a"}
+	tokens := make([]llama.VocabToken, len(pieces))
+	for i, p := range pieces {
+		tokens[i].Piece = []byte(p)
+	}
+	vocab := llama.NewVocab(tokens, llama.NoToken)
+	envelope, err := grammar.ParseEnvelope([]byte(`{"parsers":[{"type":"until","delimiters":[]},{"type":"tag","tag":"content","child":0},`+
+		`{"type":"end"},{"type":"sequence","children":[1,2]}],"root":3,"rules":{}}`), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	stops := []string{"aba", "é", "€", "b\ufffd", " a", "bb"}
+	stopped := 0
+	for range 20_000 {
+		p := &Prepared{stops: stops[:random.IntN(len(stops)+1)], form: form{envelope: envelope}}
+		o := newOutput(vocab, p)
+		var got told
+		var all []byte
+		var want []string
+		for range random.IntN(8) {
+			var d delivery
+			for range random.IntN(4) {
+				n := llama.Token(random.IntN(len(pieces)))
+				d.tokens = append(d.tokens, n)
+				d.logprobs = append(d.logprobs, []llama.TokenLogprob{{Token: n}})
+				all = append(all, pieces[n]...)
+				want = append(want, pieces[n])
+			}
+			got.take(o.push(nil, d))
+		}
+		got.take(o.close(nil, false))
+		if o.stopped {
+			stopped++
+		}
+		// How many bytes the content takes, and the tokens that begin within.
+		bytes, length := 0, 0
+		for length < len(got.text) {
+			r, n := utf8.DecodeRune(all[bytes:])
+			bytes, length = bytes+n, length+utf8.RuneLen(r)
+		}
+		begin := 0
+		for i, piece := range want {
+			if begin >= bytes {
+				want = want[:i]
+				break
+			}
+			begin += len(piece)
+		}
+		if !slices.Equal(got.pieces, want) {
+			t.Fatalf("%q with the stops %q is %q, with the tokens %q, want %q", all, p.stops, got.text, got.pieces, want)
+		}
+	}
+	if stopped < 1000 {
+		t.Errorf("only %d answers were stopped", stopped)
 	}
 }
 
