@@ -124,8 +124,13 @@ func newScheduler(ctx llama.Context, model llama.Model, p Params) *scheduler {
 		parallel:     parallel,
 		queueTimeout: p.QueueTimeout,
 		single:       !limits.PartialRemove,
+		spell:        speller(model),
 		sampled:      make([]llama.Sampled, parallel),
 		done:         make(chan struct{}),
+	}
+	// Hybrids compute sequences of unequal rows one after the other.
+	if s.maxRun = min(maxRun, limits.Batch/parallel-1); s.single {
+		s.maxRun = 0
 	}
 	s.pulse.beat.Store(time.Now().UnixNano())
 	return s

@@ -95,7 +95,7 @@ func (e *Engine) render(ctx context.Context, r *Request) (*Prepared, error) {
 		return nil, err
 	}
 	var err error
-	if p.prompt, err = e.chat.Render(r.chatInput(began)); err != nil {
+	if p.prompt, err = renderChat(e.chat, r.chatInput(began)); err != nil {
 		return nil, refused(err, "messages")
 	}
 	p.render = time.Since(began)

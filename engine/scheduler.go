@@ -28,6 +28,8 @@ type scheduler struct {
 	parallel     int
 	queueTimeout time.Duration
 	single       bool // one prefill chunk a step (hybrids)
+	maxRun       int  // most forced tokens at a time
+	spell        func(text []byte) []int32
 
 	waiting []*sequence // next first; the preempted are in front
 	running []*sequence // in the order of admission
@@ -244,15 +246,15 @@ func (s *scheduler) schedule() {
 	}
 }
 
-// planRows fills plan: one row for each sequence that decodes, and as many rows
+// planRows fills plan: the rows of each sequence that decodes, and as many rows
 // for those that prefill as the step's time allows.
 func (s *scheduler) planRows() int {
 	s.plan, s.prefills = s.plan[:0], s.prefills[:0]
 	size := stepSize{cells: s.cache.used}
 	for _, seq := range s.running {
 		if seq.decoding() {
-			s.plan = append(s.plan, planned{seq, 1})
-			size.rows++
+			s.plan = append(s.plan, planned{seq, seq.pending()})
+			size.rows += seq.pending()
 			size.outputs++
 		} else {
 			s.prefills = append(s.prefills, prefill{seq.pending(), seq.prefillFrom})
@@ -384,20 +386,33 @@ func (s *scheduler) accept(seq *sequence, drawn *llama.Sampled, now time.Time) {
 		s.finish(seq, ending{err: &Error{Code: CodeInternal, Message: "The model gave no probabilities for a next token"}})
 		return
 	}
+	seq.forced = 0
 	t, err := seq.choose(drawn.Token, s.vocab)
 	if err != nil {
 		s.finish(seq, ending{err: lost(err)})
 		return
 	}
-	seq.append(t)
-	s.metrics.token(seq, now)
-	seq.out.put(t, seq.logprobs(t, drawn))
+	s.put(seq, t, seq.logprobs(t, drawn), now)
 	switch {
 	case s.vocab.IsEnd(t):
 		s.finish(seq, ending{reason: FinishStop})
-	case seq.answered() >= seq.maxTokens:
+		return
+	case seq.guide != nil:
+		if err := s.force(seq, now); err != nil {
+			s.finish(seq, ending{err: lost(err)})
+			return
+		}
+	}
+	if seq.answered() >= seq.maxTokens {
 		s.finish(seq, ending{reason: FinishLength})
 	}
+}
+
+// put appends a token to a sequence's answer.
+func (s *scheduler) put(seq *sequence, t llama.Token, logprobs []llama.TokenLogprob, now time.Time) {
+	seq.append(t)
+	s.metrics.token(seq, now)
+	seq.out.put(t, logprobs)
 }
 
 // lost is the error for an answer whose form could not be kept to.

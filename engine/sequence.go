@@ -34,6 +34,7 @@ type sequence struct {
 	budget    *thinkBudget   // nil: none
 	top       int8           // likeliest tokens to report, -1: no logprobs
 
+	forced     int // tokens that came without a choice behind the last drawn one
 	cached     int // tokens that the first admission found in the cache
 	admissions int // 0: has never run
 	preempted  int
@@ -48,8 +49,9 @@ func (s *sequence) answered() int { return len(s.tokens) - s.promptLen }
 // pending is the number of rows that are due before the next token.
 func (s *sequence) pending() int { return len(s.tokens) - s.computed }
 
-// decoding tells that one row gives the next token; else the sequence prefills.
-func (s *sequence) decoding() bool { return s.pending() == 1 }
+// decoding tells that what is pending is the last token and those that were forced
+// behind it; else the sequence prefills.
+func (s *sequence) decoding() bool { return s.pending() == 1 || s.pending() == 1+s.forced }
 
 // choose is the token that follows: the drawn one, or that which ends the reasoning
 // in its place. The guide goes on with it.
