@@ -174,6 +174,7 @@ func (p *Prepared) sequence(now time.Time) *sequence {
 		bias:      p.bias,
 		guide:     p.form.guide,
 		budget:    p.budget,
+		top:       p.top,
 		arrived:   p.arrived,
 		submitted: now,
 	}
@@ -192,7 +193,7 @@ type generation struct {
 	prepared *Prepared
 	out      *output
 	started  bool
-	tokens   []llama.Token
+	got      delivery
 	events   []Event
 }
 
@@ -207,13 +208,13 @@ func (g *generation) run(ctx context.Context, yield func(Event, error) bool) (en
 		case <-g.seq.out.ready:
 		}
 		var end *ending
-		g.tokens, end = g.seq.out.take(g.tokens)
+		g.got, end = g.seq.out.take(g.got)
 		g.events = g.events[:0]
-		if len(g.tokens) > 0 && !g.started {
+		if len(g.got.tokens) > 0 && !g.started {
 			g.started = true
 			g.events = append(g.events, g.first())
 		}
-		g.events = g.out.push(g.events, g.tokens)
+		g.events = g.out.push(g.events, g.got)
 		if end != nil && end.err == nil || g.out.stopped {
 			g.events = g.out.close(g.events, end != nil && end.reason == FinishLength)
 			g.events = append(g.events, g.finish(end))

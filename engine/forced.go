@@ -28,13 +28,17 @@ func speller(model llama.Model) func(text []byte) []int32 {
 
 // force appends what the guide leaves no choice about. These tokens cost a row each, not
 // a step, and are spelled as the tokenizer spells them. Where nothing can follow any
-// more, the answer is at its end.
+// more, the answer is at its end. Logprobs are of drawn tokens, so who asks for them has
+// all tokens drawn.
 func (s *scheduler) force(seq *sequence, now time.Time) error {
 	if final, err := seq.guide.Final(); final || err != nil {
 		if final {
 			s.finish(seq, ending{reason: FinishStop})
 		}
 		return err
+	}
+	if seq.top >= 0 {
+		return nil
 	}
 	run, err := seq.guide.Run(s.spell)
 	if err != nil {
@@ -47,7 +51,7 @@ func (s *scheduler) force(seq *sequence, now time.Time) error {
 		if err := seq.guide.Accept(t); err != nil {
 			return fmt.Errorf("forced token %d: %w", t, err)
 		}
-		s.put(seq, llama.Token(t), now)
+		s.put(seq, llama.Token(t), nil, now)
 		seq.forced++
 	}
 	return nil

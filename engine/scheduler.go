@@ -333,7 +333,7 @@ func (s *scheduler) compute(began time.Time) {
 			s.finish(seq, ending{err: lost(err)})
 			continue
 		}
-		s.accept(seq, s.sampled[i].Token, sampled)
+		s.accept(seq, &s.sampled[i], sampled)
 	}
 	s.cache.charge(s.cost.perCell(size.rows), s.cost.perRow(s.cache.used))
 	s.steps++
@@ -381,18 +381,18 @@ func (s *scheduler) fill() stepSize {
 }
 
 // accept gives a sequence its next token, and ends it if that was the last.
-func (s *scheduler) accept(seq *sequence, t llama.Token, now time.Time) {
-	if t == llama.NoToken {
+func (s *scheduler) accept(seq *sequence, drawn *llama.Sampled, now time.Time) {
+	if drawn.Token == llama.NoToken {
 		s.finish(seq, ending{err: &Error{Code: CodeInternal, Message: "The model gave no probabilities for a next token"}})
 		return
 	}
 	seq.forced = 0
-	t, err := seq.choose(t, s.vocab)
+	t, err := seq.choose(drawn.Token, s.vocab)
 	if err != nil {
 		s.finish(seq, ending{err: lost(err)})
 		return
 	}
-	s.put(seq, t, now)
+	s.put(seq, t, seq.logprobs(t, drawn), now)
 	switch {
 	case s.vocab.IsEnd(t):
 		s.finish(seq, ending{reason: FinishStop})
@@ -409,10 +409,10 @@ func (s *scheduler) accept(seq *sequence, t llama.Token, now time.Time) {
 }
 
 // put appends a token to a sequence's answer.
-func (s *scheduler) put(seq *sequence, t llama.Token, now time.Time) {
+func (s *scheduler) put(seq *sequence, t llama.Token, logprobs []llama.TokenLogprob, now time.Time) {
 	seq.append(t)
 	s.metrics.token(seq, now)
-	seq.out.put(t)
+	seq.out.put(t, logprobs)
 }
 
 // lost is the error for an answer whose form could not be kept to.

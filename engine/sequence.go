@@ -32,6 +32,7 @@ type sequence struct {
 	counts    *tokenCounts   // nil without penalties
 	guide     *mask.Sequence // what tokens may come next; nil: any
 	budget    *thinkBudget   // nil: none
+	top       int8           // likeliest tokens to report, -1: no logprobs
 
 	forced     int // tokens that came without a choice behind the last drawn one
 	cached     int // tokens that the first admission found in the cache
@@ -84,7 +85,7 @@ func (s *sequence) append(t llama.Token) {
 func (s *sequence) row(output int) llama.SampleRow {
 	row := llama.SampleRow{
 		Output: int32(output), P: &s.sampling, Seed: s.seed, Step: uint64(s.answered()),
-		Bias: s.bias, Mask: -1, Top: -1,
+		Bias: s.bias, Mask: -1, Top: s.top,
 	}
 	if s.counts != nil {
 		row.Counts = s.counts.list

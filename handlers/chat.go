@@ -35,6 +35,7 @@ func (s *server) chat(c *echo.Context) error {
 		fingerprint: s.fingerprint,
 		node:        s.node,
 		usage:       wire.includeUsage(),
+		logprobs:    request.Logprobs,
 	})
 	return s.answer(c, e, prepared, enc, wire.streamed())
 }
