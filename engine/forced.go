@@ -51,6 +51,9 @@ func (s *scheduler) force(seq *sequence, now time.Time) error {
 		if err := seq.guide.Accept(t); err != nil {
 			return fmt.Errorf("forced token %d: %w", t, err)
 		}
+		if seq.budget != nil {
+			seq.budget.see(llama.Token(t), s.vocab)
+		}
 		s.put(seq, llama.Token(t), nil, now)
 		seq.forced++
 	}
