@@ -202,7 +202,8 @@ func (s *scheduler) admit(now time.Time) {
 		}
 		s.waiting = slices.Delete(s.waiting, 0, 1)
 		s.cache.begin(seq, s.running)
-		s.cache.room(seq.pending()) // all at once, so that its tokens lie in the order of cells
+		s.cache.charge(seq.pending(), &s.cost) // first, so that the prompt lies in what it frees
+		s.cache.room(seq.pending())            // all at once, so that its tokens lie in the order of cells
 		s.running = append(s.running, seq)
 		seq.prefillFrom = s.steps
 		if seq.admissions == 0 {
@@ -335,7 +336,7 @@ func (s *scheduler) compute(began time.Time) {
 		}
 		s.accept(seq, &s.sampled[i], sampled)
 	}
-	s.cache.charge(s.cost.perCell(size.rows), s.cost.perRow(s.cache.used))
+	s.cache.charge(size.outputs, &s.cost)
 	s.steps++
 	s.metrics.step(stepTimes{
 		schedule: scheduled.Sub(began), decode: decoded.Sub(scheduled),
