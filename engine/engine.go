@@ -151,6 +151,7 @@ func (e *Engine) Generate(ctx context.Context, p *Prepared) iter.Seq2[Event, err
 			return
 		}
 		g := generation{seq: seq, prepared: p, out: newOutput(e.model.Vocab(), p)}
+		p.generation = &g
 		switch ended := g.run(ctx, yield); {
 		case ended:
 		case g.out.stopped:
@@ -253,12 +254,7 @@ func (g *generation) finish(end *ending) Finish {
 	return Finish{
 		Reason: reason,
 		Stop:   g.out.stop,
-		Usage: Usage{
-			Prompt:    g.seq.promptLen,
-			Cached:    g.seq.cached,
-			Answer:    g.out.answer,
-			Reasoning: g.out.reasoning,
-		},
+		Usage:  g.usage(),
 		Timing: g.timing(time.Now()),
 	}
 }

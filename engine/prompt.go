@@ -28,6 +28,8 @@ type Prepared struct {
 	top       int8         // likeliest tokens to report, -1: no logprobs
 	arrived   time.Time
 	render    time.Duration
+
+	generation *generation // of its Generate; nil until then
 }
 
 // PromptTokens is the length of the rendered prompt.

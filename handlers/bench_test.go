@@ -13,7 +13,7 @@ import (
 
 func testEncoder() *chatEncoder {
 	return newChatEncoder(chatAnswer{
-		id: newID("chatcmpl-", time.Now()), created: time.Now(), model: testModel, fingerprint: "b3infer-0.1.0", node: "n1",
+		id: newID("chatcmpl-", time.Now()), created: time.Now(), model: testModel, fingerprint: "b3infer-0.1.0", node: "n1", route: "local",
 	})
 }
 

@@ -14,6 +14,9 @@ func (s *server) chat(c *echo.Context) error {
 	if err := decode(body, &wire, strict); err != nil {
 		return err
 	}
+	if m == nil {
+		return s.relay(c, body, &wire)
+	}
 	request, err := wire.toRequest()
 	if err != nil {
 		return err
@@ -28,12 +31,16 @@ func (s *server) chat(c *echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.admit(c, m.id, estimate(e, prepared, request.MaxTokens)); err != nil {
+		return err
+	}
 	enc := newChatEncoder(chatAnswer{
 		id:          newID("chatcmpl-", x.arrived),
 		created:     x.arrived,
 		model:       m.id,
 		fingerprint: s.fingerprint,
 		node:        s.node,
+		route:       "local",
 		usage:       wire.includeUsage(),
 		logprobs:    request.Logprobs,
 	})

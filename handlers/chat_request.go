@@ -116,6 +116,14 @@ func (r *chatRequest) includeUsage() bool {
 	return r.StreamOptions != nil && isTrue(r.StreamOptions.IncludeUsage)
 }
 
+// maxTokens bounds the answer; 0 means that the request does not.
+func (r *chatRequest) maxTokens() int {
+	if r.MaxCompletionTokens != nil {
+		return clamp(r.MaxCompletionTokens)
+	}
+	return clamp(r.MaxTokens)
+}
+
 // DecodeChat is what the body of a chat completion asks of an engine, for the
 // commands that show what becomes of a request. Errors are *engine.Error.
 func DecodeChat(body []byte) (*engine.Request, error) {
@@ -138,7 +146,7 @@ func (r *chatRequest) toRequest() (*engine.Request, error) {
 		return nil, f.public()
 	}
 	request := &engine.Request{
-		MaxTokens:   clamp(r.MaxTokens),
+		MaxTokens:   r.maxTokens(),
 		Sampling:    r.sampling(),
 		OneCall:     r.ParallelToolCalls != nil && !*r.ParallelToolCalls,
 		Thinking:    r.ChatTemplateKwargs != nil && isTrue(r.ChatTemplateKwargs.EnableThinking),
@@ -148,9 +156,6 @@ func (r *chatRequest) toRequest() (*engine.Request, error) {
 	request.Sampling.Bias = bias
 	if f := r.fill(request); f != nil {
 		return nil, f.public()
-	}
-	if r.MaxCompletionTokens != nil {
-		request.MaxTokens = clamp(r.MaxCompletionTokens)
 	}
 	for _, s := range r.Stop {
 		request.Stop = append(request.Stop, string(s))

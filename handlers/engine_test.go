@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/b3os/b3infer/engine"
+	"github.com/b3os/b3infer/llama"
 	"github.com/b3os/b3infer/llama/llamatest"
 )
 
@@ -229,4 +231,31 @@ func leave(t *testing.T, url string, random *rand.Rand) {
 	}
 	defer answer.Body.Close()
 	_, _ = io.Copy(io.Discard, answer.Body)
+}
+
+// A stream that is left costs its prompt and what was generated until then, on
+// the real engine.
+func TestContractC079_EngineLeft(t *testing.T) {
+	o := llamatest.Options{MeanAnswer: -1, OnDecode: func(*llama.Batch) error {
+		time.Sleep(time.Millisecond)
+		return nil
+	}}
+	h := serve(t, newEngine(t, o, engine.Params{}))
+	answer, err := http.Post("http://"+listen(t, h)+chatPath, "application/json", strings.NewReader(chatBody(`"stream":true,"max_tokens":3000`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for lines := bufio.NewScanner(answer.Body); seen < 5 && lines.Scan(); {
+		if strings.Contains(lines.Text(), `"content"`) {
+			seen++
+		}
+	}
+	answer.Body.Close()
+	id := answer.Header.Get("X-Request-Id")
+	until(t, func() bool { return newRecorder(h, get("/v1/requests/"+id)).Code == 200 })
+	got := recordOf(t, h, id, "")
+	if !got.Gone || got.Usage.Prompt == 0 || got.Usage.Completion < 4 || got.Usage.Completion > 2000 {
+		t.Errorf("after %d pieces: %+v", seen, got)
+	}
 }

@@ -14,12 +14,18 @@ import (
 // The codes of failures that the engine knows nothing of.
 const (
 	codeUnauthorized engine.Code = "unauthorized"
+	codeCredits      engine.Code = "credits_exhausted"
+	codeForbidden    engine.Code = "forbidden"
 	codeModel        engine.Code = "model_not_available"
 	codePath         engine.Code = "not_found"
 	codeMethod       engine.Code = "method_not_allowed"
 	codeSlow         engine.Code = "request_timeout"
 	codeTooLarge     engine.Code = "payload_too_large"
 	codeMediaType    engine.Code = "unsupported_media_type"
+	codeURI          engine.Code = "uri_too_long"
+	codeRate         engine.Code = "rate_limited"
+	codeInFlight     engine.Code = "concurrency_limited"
+	codeQuota        engine.Code = "quota_exceeded"
 )
 
 // A verdict is what a code means in HTTP and in OpenAI's words.
@@ -34,12 +40,18 @@ var verdicts = map[engine.Code]verdict{
 	engine.CodeUnsupported: {http.StatusBadRequest, "invalid_request_error"},
 	engine.CodeContext:     {http.StatusBadRequest, "invalid_request_error"},
 	codeUnauthorized:       {http.StatusUnauthorized, "authentication_error"},
+	codeCredits:            {http.StatusPaymentRequired, "rate_limit_error"},
+	codeForbidden:          {http.StatusForbidden, "permission_error"},
 	codeModel:              {http.StatusNotFound, "invalid_request_error"},
 	codePath:               {http.StatusNotFound, "invalid_request_error"},
 	codeMethod:             {http.StatusMethodNotAllowed, "invalid_request_error"},
 	codeSlow:               {http.StatusRequestTimeout, "invalid_request_error"},
 	codeTooLarge:           {http.StatusRequestEntityTooLarge, "invalid_request_error"},
 	codeMediaType:          {http.StatusUnsupportedMediaType, "invalid_request_error"},
+	codeURI:                {http.StatusRequestURITooLong, "invalid_request_error"},
+	codeRate:               {http.StatusTooManyRequests, "rate_limit_error"},
+	codeInFlight:           {http.StatusTooManyRequests, "rate_limit_error"},
+	codeQuota:              {http.StatusTooManyRequests, "rate_limit_error"},
 	engine.CodeInternal:    {http.StatusInternalServerError, "server_error"},
 	engine.CodeUnavailable: {http.StatusServiceUnavailable, "server_error"},
 	engine.CodeOverloaded:  {http.StatusServiceUnavailable, "server_error"},

@@ -15,6 +15,7 @@ import (
 	"github.com/labstack/echo/v5"
 	"github.com/oklog/ulid/v2"
 
+	"github.com/b3os/b3infer/accounts"
 	"github.com/b3os/b3infer/engine"
 )
 
@@ -23,12 +24,20 @@ import (
 type exchange struct {
 	id      string
 	arrived time.Time
-	model   string
+	model   string  // as it was asked for, if it is one that is served
 	stream  *stream // set when a stream's head is written
 
-	timed    bool // timing holds something
+	principal *accounts.Principal // who asks, once that is known
+	ticket    *accounts.Ticket    // of the admission
+	standing  *accounts.Standing  // of the limit that is closest to exhaustion
+
+	auth     time.Duration // finding out who asks
+	total    time.Duration // set at the end
+	timed    bool          // timing holds something
 	timing   engine.Timing
 	usage    engine.Usage
+	used     func() engine.Usage // what an answer took that has not finished
+	cost     accounts.Credits
 	finish   engine.FinishReason
 	finished bool
 	code     engine.Code // of the error that ended it
@@ -69,9 +78,12 @@ func (s *server) observe(next echo.HandlerFunc) echo.HandlerFunc {
 			return err
 		}
 		w.Header().Set("X-Request-Id", x.id)
-		w.Before(func() { x.setTiming(w.Header()) })
+		w.Before(func() {
+			x.setTiming(w.Header())
+			x.setLimits(w.Header(), w.Status)
+		})
 		defer s.end(c, x, w)
-		if err := caught(next, c); err != nil {
+		if err := caught(bounded(next), c); err != nil {
 			s.fail(c, x, w, err)
 		}
 		return nil
@@ -83,7 +95,27 @@ func (s *server) end(c *echo.Context, x *exchange, w *echo.Response) {
 	if x.stream != nil {
 		x.stream.close()
 	}
-	s.logRequest(c, x, w.Status)
+	x.settle()
+	x.total = time.Since(x.arrived)
+	status := w.Status
+	if x.gone {
+		status = statusGone
+	}
+	s.logRequest(c, x, status)
+	s.record(c, x, status)
+}
+
+// maxURI is the length of the longest path and query.
+const maxURI = 8 << 10
+
+// bounded refuses what no path of ours is as long as.
+func bounded(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c *echo.Context) error {
+		if n := len(c.Request().RequestURI); n > maxURI {
+			return &engine.Error{Code: codeURI, Message: fmt.Sprintf("the path and query are %d bytes; at most %d are allowed", n, maxURI)}
+		}
+		return next(c)
+	}
 }
 
 // A panicError is a panic that was caught on the way of a request.
@@ -138,6 +170,9 @@ func (s *server) fail(c *echo.Context, x *exchange, w *echo.Response, err error)
 func (x *exchange) setTiming(h http.Header) {
 	var b []byte
 	add := func(name string, d time.Duration) {
+		if d == 0 {
+			return // a part that the request did not have
+		}
 		if len(b) > 0 {
 			b = append(b, ", "...)
 		}
@@ -146,6 +181,7 @@ func (x *exchange) setTiming(h http.Header) {
 		b = strconv.AppendFloat(b, float64(d.Microseconds())/1000, 'f', -1, 64)
 	}
 	if x.timed {
+		add("auth", x.auth)
 		add("render", x.timing.Render)
 		add("queue", x.timing.Queue)
 		add("prefill", x.timing.Prefill)
@@ -183,16 +219,17 @@ func (s *server) logRequest(c *echo.Context, x *exchange, status int) {
 	if !s.log.Enabled(r.Context(), level) {
 		return
 	}
-	if x.gone {
-		status = statusGone
-	}
-	attrs := make([]slog.Attr, 0, 20)
+	attrs := make([]slog.Attr, 0, 24)
 	attrs = append(attrs,
 		slog.String("id", x.id),
 		slog.String("method", r.Method),
 		slog.String("route", route),
 		slog.Int("status", status),
-		milliseconds("total_ms", time.Since(x.arrived)))
+		slog.String("client", s.clientOf(r)),
+		milliseconds("total_ms", x.total))
+	if x.principal != nil && x.principal.Key.ID != "" {
+		attrs = append(attrs, slog.String("key", x.principal.Key.ID))
+	}
 	if x.model != "" {
 		attrs = append(attrs, slog.String("model", x.model), slog.Bool("stream", x.stream != nil))
 	}
@@ -207,6 +244,7 @@ func (x *exchange) work() []slog.Attr {
 	var attrs []slog.Attr
 	if x.timed {
 		attrs = append(attrs,
+			milliseconds("auth_ms", x.auth),
 			slog.Int("prompt", x.usage.Prompt), slog.Int("cached", x.usage.Cached),
 			milliseconds("render_ms", x.timing.Render), milliseconds("queue_ms", x.timing.Queue),
 			milliseconds("prefill_ms", x.timing.Prefill), milliseconds("ttft_ms", x.timing.TTFT))

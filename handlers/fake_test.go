@@ -8,12 +8,15 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/b3os/b3infer/accounts"
 	"github.com/b3os/b3infer/engine"
 )
 
@@ -25,6 +28,8 @@ type script struct {
 	panics any           // panics after the events
 	hang   chan struct{} // closed when the answer, which never ends, is left
 	health engine.Health
+	used   engine.Usage    // told of an answer that was left
+	asked  atomic.Int32    // how often Generate was called
 	got    *engine.Request // the last request
 }
 
@@ -35,6 +40,7 @@ func (s *script) Prepare(_ context.Context, r *engine.Request) (*engine.Prepared
 
 func (s *script) Generate(ctx context.Context, _ *engine.Prepared) iter.Seq2[engine.Event, error] {
 	return func(yield func(engine.Event, error) bool) {
+		s.asked.Add(1)
 		if s.hang != nil {
 			defer close(s.hang)
 		}
@@ -54,6 +60,8 @@ func (s *script) Generate(ctx context.Context, _ *engine.Prepared) iter.Seq2[eng
 		}
 	}
 }
+
+func (s *script) Used(*engine.Prepared) engine.Usage { return s.used }
 
 func (s *script) Info() engine.Info { return engine.Info{Context: 4096} }
 
@@ -85,8 +93,9 @@ const testModel = "b3os/qwen3.5-9b"
 // node is a handler under test with its parts.
 type node struct {
 	http.Handler
-	model *Model
-	log   *strings.Builder
+	model    *Model
+	accounts *accounts.Store
+	log      *strings.Builder
 }
 
 // serve makes a node with one model, which is loading when e is nil.
@@ -97,18 +106,36 @@ func serve(t testing.TB, e Engine, change ...func(*Config)) node {
 	if e != nil {
 		n.model.Serve(e)
 	}
+	n.accounts = openAccounts(t)
 	cfg := Config{
-		Models:  []*Model{n.model},
-		Node:    "n1",
-		Version: "0.1.0",
-		Log:     slog.New(slog.NewTextHandler(n.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Metrics: prometheus.NewRegistry(),
+		Models:   []*Model{n.model},
+		Accounts: n.accounts,
+		Hosts:    []string{"example.com"}, // of httptest's requests
+		Node:     "n1",
+		Version:  "0.1.0",
+		Log:      slog.New(slog.NewTextHandler(n.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Metrics:  prometheus.NewRegistry(),
 	}
 	for _, f := range change {
 		f(&cfg)
 	}
 	n.Handler = New(cfg)
 	return n
+}
+
+// openAccounts opens a store of its own for the test.
+func openAccounts(t testing.TB) *accounts.Store {
+	t.Helper()
+	store, err := accounts.Open(context.Background(), filepath.Join(t.TempDir(), "accounts.db"), accounts.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
 }
 
 const chatPath = "/v1/infer/chat/completions"

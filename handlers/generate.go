@@ -28,6 +28,7 @@ var errNoEnding = errors.New("the answer has no ending")
 // answer generates for p and sends what comes. Leaving the loop over the
 // events is what cancels the generation.
 func (s *server) answer(c *echo.Context, e Engine, p *engine.Prepared, enc encoder, streamed bool) error {
+	of(c).used = func() engine.Usage { return e.Used(p) }
 	if streamed {
 		return streamAnswer(c, e, p, enc)
 	}

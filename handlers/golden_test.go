@@ -74,7 +74,7 @@ var unstable = []struct {
 	{regexp.MustCompile(`(chatcmpl-|req_|call_)[0-9a-hjkmnp-tv-z]{26}`), "${1}ID"},
 	{regexp.MustCompile(`"created":[0-9]+`), `"created":TIME`},
 	{regexp.MustCompile(`"total_ms":[0-9.]+`), `"total_ms":MS`},
-	{regexp.MustCompile(`total;dur=[0-9.]+`), `total;dur=MS`},
+	{regexp.MustCompile(`(auth|total);dur=[0-9.]+`), `${1};dur=MS`},
 }
 
 // stable puts names in the place of ids and measured times.

@@ -17,6 +17,7 @@ import (
 type Engine interface {
 	Prepare(ctx context.Context, r *engine.Request) (*engine.Prepared, error)
 	Generate(ctx context.Context, p *engine.Prepared) iter.Seq2[engine.Event, error]
+	Used(p *engine.Prepared) engine.Usage
 	Info() engine.Info
 	Health() engine.Health
 }

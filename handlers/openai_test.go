@@ -81,7 +81,7 @@ func TestContractC335_SDKErrors(t *testing.T) {
 			openai.Error{StatusCode: 400, Code: "context_length_exceeded", Param: "messages", Type: badRequest, Message: "5000 tokens > 4096"}},
 		{"401", says("Hi"), "other", func(*openai.ChatCompletionNewParams) {},
 			openai.Error{StatusCode: 401, Code: "unauthorized", Type: "authentication_error",
-				Message: "this API key is not known; check that the whole key was copied"}},
+				Message: "this API key is not known; check that it belongs to this server"}},
 		{"404", says("Hi"), "key", func(p *openai.ChatCompletionNewParams) { p.Model = "gpt-5" },
 			openai.Error{StatusCode: 404, Code: "model_not_available", Param: "model", Type: badRequest,
 				Message: "gpt-5 is not served on this node; GET /v1/infer/models lists what is"}},

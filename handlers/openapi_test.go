@@ -110,15 +110,18 @@ func (f *openAPIFile) pathOf(r *http.Request) string {
 	if paths[r.URL.Path] != nil {
 		return r.URL.Path
 	}
-	if prefix, _, ok := strings.Cut(r.URL.Path, "/models/"); ok && paths[prefix+"/models/{id}"] != nil {
-		return prefix + "/models/{id}"
+	for path := range paths {
+		prefix, _, ok := strings.Cut(path, "{")
+		if rest, under := strings.CutPrefix(r.URL.Path, prefix); ok && under && rest != "" {
+			return path
+		}
 	}
 	return ""
 }
 
 // check validates the answer to r: its headers, and its body against the
-// schema of its path, method, status and type. A request that was answered
-// with 200 must itself be valid.
+// schema of its path, method, status and type. A request that was obeyed must
+// itself be valid.
 func (f *openAPIFile) check(t testing.TB, r *http.Request, body []byte, w *httptest.ResponseRecorder) {
 	t.Helper()
 	f.checkHeaders(t, w)
@@ -143,7 +146,11 @@ func (f *openAPIFile) check(t testing.TB, r *http.Request, body []byte, w *httpt
 		t.Errorf("openapi.yaml has no %d %s for %s %s", w.Code, contentType, r.Method, path)
 		return
 	}
-	pointer += "/content/" + strings.ReplaceAll(contentType, "/", "~1") + "/schema"
+	if local, ok := localAnswers[contentType]; ok && strings.HasSuffix(path, "/chat/completions") && w.Code == 200 && !bytes.Contains(body, []byte("gpt-5")) {
+		pointer = local // what the node answers itself is held to more than what it passes on
+	} else {
+		pointer += "/content/" + strings.ReplaceAll(contentType, "/", "~1") + "/schema"
+	}
 	switch contentType {
 	case "application/json":
 		f.validate(t, pointer, w.Body.String())
@@ -154,9 +161,17 @@ func (f *openAPIFile) check(t testing.TB, r *http.Request, body []byte, w *httpt
 			}
 		}
 	}
-	if w.Code == http.StatusOK && r.Method == http.MethodPost && r.Header.Get("Content-Encoding") == "" {
-		f.validate(t, "/components/schemas/ChatCompletionRequest", string(body))
+	asked, _ := f.at("paths", path, strings.ToLower(r.Method), "requestBody", "content", "application/json")
+	if asked != nil && w.Code < 300 && r.Header.Get("Content-Encoding") == "" {
+		_, pointer := f.at("paths", path, strings.ToLower(r.Method), "requestBody", "content", "application/json", "schema")
+		f.validate(t, pointer, string(body))
 	}
+}
+
+// localAnswers are the schemas of the node's own answers, by type.
+var localAnswers = map[string]string{
+	"application/json":  "/components/schemas/ChatCompletion",
+	"text/event-stream": "/components/schemas/ChatCompletionStreamData",
 }
 
 // checkHeaders checks what every response must have.
@@ -173,8 +188,11 @@ func (f *openAPIFile) checkHeaders(t testing.TB, w *httptest.ResponseRecorder) {
 	if total := strings.Contains(timing, "total;"); total == streamed {
 		t.Errorf("Server-Timing is %q on a response with stream %v", timing, streamed)
 	}
-	if length := w.Header().Get("Content-Length"); streamed != (length == "") {
+	if length := w.Header().Get("Content-Length"); streamed != (length == "") && w.Code != http.StatusNoContent {
 		t.Errorf("Content-Length is %q on a response with stream %v", length, streamed)
+	}
+	if limits := len(w.Header().Values("RateLimit-Limit")); limits > 0 && w.Code != 200 && w.Code != 429 || limits == 0 && w.Code == 429 {
+		t.Errorf("%d RateLimit-Limit on a %d", limits, w.Code)
 	}
 	retry := w.Header().Get("Retry-After")
 	if _, err := strconv.ParseUint(retry, 10, 31); (err == nil) != (w.Code == 429 || w.Code == 503) && !isHealth(w) {

@@ -56,6 +56,13 @@ func (s *stream) send(ev engine.Event) error {
 	return s.write(s.frame)
 }
 
+// pass writes a frame that another server has made, and flushes it.
+func (s *stream) pass(frame []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.write(frame)
+}
+
 // fail writes what the dialect says for a failure. Nothing follows it.
 func (s *stream) fail(e *engine.Error, v verdict) {
 	s.mu.Lock()

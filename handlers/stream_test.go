@@ -26,7 +26,7 @@ import (
 
 // A timed engine waits before each of its events.
 type timed struct {
-	script
+	*script
 	wait []time.Duration
 }
 
@@ -73,7 +73,7 @@ func (w *stampWriter) Write(b []byte) (int, error) {
 // Comments fill the silences of a stream, but none comes before its head.
 func TestKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &timed{script: *says("a", "b"), wait: []time.Duration{40 * time.Second, 10 * time.Second, 50 * time.Second, time.Second}}
+		e := &timed{script: says("a", "b"), wait: []time.Duration{40 * time.Second, 10 * time.Second, 50 * time.Second, time.Second}}
 		w := &stampWriter{ResponseRecorder: httptest.NewRecorder(), start: time.Now()}
 		serve(t, e).ServeHTTP(w, post(chatPath, chatBody(`"stream":true`)))
 		time.Sleep(time.Hour) // nothing is written after the end
@@ -89,7 +89,7 @@ func TestKeepAlive(t *testing.T) {
 func TestWriteDeadlineMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 300
-		e := &timed{script: *says(strings.Split(strings.Repeat("x", n), "")...), wait: slices.Repeat([]time.Duration{time.Second}, n+2)}
+		e := &timed{script: says(strings.Split(strings.Repeat("x", n), "")...), wait: slices.Repeat([]time.Duration{time.Second}, n+2)}
 		w := &stampWriter{ResponseRecorder: httptest.NewRecorder(), start: time.Now()}
 		serve(t, e).ServeHTTP(w, post(chatPath, chatBody(`"stream":true`)))
 		if last := w.log[len(w.log)-1]; len(w.log) != n+2 || last != "end 5m2s" {
@@ -175,7 +175,7 @@ func TestContractC165_DisconnectCancels(t *testing.T) {
 				if encoding != "" {
 					body = packed(t, body)
 				}
-				fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s",
+				fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s",
 					chatPath, encoding, len(body), body)
 				if c.more != "" && c.events != nil {
 					if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil {
@@ -196,7 +196,7 @@ func TestContractC165_DisconnectCancels(t *testing.T) {
 // The head of a stream comes with the first token, not before.
 func TestContractC113_HeadWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &timed{script: *says("a"), wait: []time.Duration{2 * time.Second, 0, 0}}
+		e := &timed{script: says("a"), wait: []time.Duration{2 * time.Second, 0, 0}}
 		w := &headWriter{ResponseRecorder: httptest.NewRecorder()}
 		start := time.Now()
 		serve(t, e).ServeHTTP(w, post(chatPath, chatBody(`"stream":true`)))

@@ -22,7 +22,8 @@ const maxModelID = 256
 const loadingRetry = 5 * time.Second
 
 // receive reads the body of a POST, checks that it is JSON, finds the model it
-// is for, and checks that model's size limit.
+// is for, and checks that model's size limit. The model is nil if the gateway is
+// to answer.
 func (s *server) receive(c *echo.Context) (*Model, []byte, error) {
 	body, err := readBody(c.Response(), c.Request(), s.maxBody)
 	if err != nil {
@@ -36,14 +37,14 @@ func (s *server) receive(c *echo.Context) (*Model, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	of(c).model = m.id
-	if int64(len(body)) > m.maxRequestBytes {
+	of(c).model = *t.Model
+	if m != nil && int64(len(body)) > m.maxRequestBytes {
 		return nil, nil, tooLarge(fmt.Sprint(len(body)), "this model", m.maxRequestBytes)
 	}
 	return m, body, nil
 }
 
-// find is the model that t asks for.
+// find is the model that t asks for, or nil if that is the gateway's.
 func (s *server) find(t target) (*Model, error) {
 	switch {
 	case t.Model == nil:
@@ -54,7 +55,10 @@ func (s *server) find(t target) (*Model, error) {
 	if m := s.models.find(*t.Model); m != nil {
 		return m, nil
 	}
-	if t.Route != nil && *t.Route == "gateway" {
+	if value(t.Route) == "gateway" {
+		if s.gateway != nil {
+			return nil, nil
+		}
 		return nil, &engine.Error{
 			Code:       engine.CodeUnavailable,
 			Message:    fmt.Sprintf("%s is not served on this node, and no gateway is set up", *t.Model),

@@ -23,7 +23,7 @@ func startProcess(t *testing.T, name, dir string, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.Command(name, args...)}
 	p.Dir = dir
-	p.Env = append(os.Environ(), "OMP_WAIT_POLICY=passive")
+	p.Env = append(os.Environ(), "OMP_WAIT_POLICY=passive", "B3INFER_DATA="+t.TempDir())
 	open := func(pipe io.ReadCloser, err error) *bufio.Reader {
 		if err != nil {
 			t.Fatal(err)

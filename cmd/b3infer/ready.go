@@ -28,16 +28,24 @@ func reachable(address net.Addr) string {
 	return net.JoinHostPort("127.0.0.1", fmt.Sprint(tcp.Port))
 }
 
+// url is where this computer reaches a listener.
+func (s *server) url(address net.Addr) string {
+	if s.o.access.tlsCert != "" {
+		return "https://" + reachable(address)
+	}
+	return "http://" + reachable(address)
+}
+
 // curl is a command that asks the server something.
 func (s *server) curl(address net.Addr) string {
 	model, _ := json.Marshal(s.o.alias) // a string: it cannot fail
 	body := fmt.Sprintf(`{"model": %s, "messages": [{"role": "user", "content": "Say hello."}]}`, model)
 	key := ""
-	if len(s.o.apiKeys) > 0 {
+	if len(s.o.access.apiKeys) > 0 || s.store.HasKeys() {
 		key = ` -H "Authorization: Bearer $B3INFER_API_KEY"`
 	}
-	return fmt.Sprintf("curl http://%s/v1/chat/completions%s -H 'Content-Type: application/json' -d %s",
-		reachable(address), key, shellQuote(body))
+	return fmt.Sprintf("curl %s/v1/chat/completions%s -H 'Content-Type: application/json' -d %s",
+		s.url(address), key, shellQuote(body))
 }
 
 // shellQuote makes one word of a text for a POSIX shell.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/b3os/b3infer/accounts"
 	"github.com/b3os/b3infer/engine"
 	"github.com/b3os/b3infer/handlers"
 	"github.com/b3os/b3infer/llama"
@@ -32,35 +34,65 @@ type server struct {
 	facts   models.Facts
 	source  string // of --chat-template
 	metrics *prometheus.Registry
+	store   *accounts.Store
 	model   *handlers.Model
 	http    *http.Server
 }
 
-// serve opens the port, loads the model and answers until ctx ends.
-func (p *program) serve(ctx context.Context, o serveOptions) error {
+// serve opens the accounts and the port, loads the model and answers until ctx
+// ends.
+func (p *program) serve(ctx context.Context, o serveOptions) (err error) {
 	log, err := o.log.logger(p.err)
 	if err != nil {
 		return err
 	}
 	slog.SetDefault(log) // also for what other packages log
+	store, err := p.openStore(ctx, o, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(err, store) }()
+	if err := o.access.checkAddress(o.listen, store); err != nil {
+		return err
+	}
+	secure, err := o.access.tls()
+	if err != nil {
+		return err
+	}
 	listener, err := listen(o.listen)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
 	log.Debug("listening", "address", listener.Addr().String())
-	s := &server{program: p, o: o, log: log, metrics: prometheus.NewRegistry()}
+	if secure != nil {
+		listener = tls.NewListener(listener, secure)
+	}
+	s := &server{program: p, o: o, log: log, metrics: prometheus.NewRegistry(), store: store}
 	s.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if err := s.inspect(); err != nil {
 		return err
 	}
-	s.http = handlers.NewServer(o.listen, s.handler())
+	handler, err := s.handler()
+	if err != nil {
+		return err
+	}
+	s.http = handlers.NewServer(o.listen, handler)
 	s.http.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug) // clients that break off
 	failed := make(chan error, 1)
 	go func() { failed <- s.http.Serve(listener) }()
 	err = s.loadAndAnswer(ctx, listener.Addr(), failed)
 	s.http.Close()
 	return err
+}
+
+// openStore opens the accounts, which take the records of requests too.
+func (p *program) openStore(ctx context.Context, o serveOptions, log *slog.Logger) (*accounts.Store, error) {
+	path, err := p.storePath(o.data)
+	if err != nil {
+		return nil, err
+	}
+	return accounts.Open(ctx, path, accounts.Options{KeepRequests: o.keepRequests, Log: log})
 }
 
 // listen opens the port, with an error that says what to do if it is taken.
@@ -98,7 +130,11 @@ func (s *server) inspect() (err error) {
 	return err
 }
 
-func (s *server) handler() http.Handler {
+func (s *server) handler() (http.Handler, error) {
+	proxies, err := s.o.access.networks()
+	if err != nil {
+		return nil, err
+	}
 	created := time.Now()
 	if info, err := os.Stat(s.o.model); err == nil {
 		created = info.ModTime()
@@ -107,15 +143,20 @@ func (s *server) handler() http.Handler {
 	if node == "" {
 		node, _ = os.Hostname() // no name is fine
 	}
-	s.model = handlers.NewModel(handlers.ModelParams{ID: s.o.alias, Created: created})
+	s.model = handlers.NewModel(handlers.ModelParams{ID: s.o.alias, Created: created, MaxRequestBytes: s.o.maxRequest})
 	return handlers.New(handlers.Config{
-		Models:  []*handlers.Model{s.model},
-		Keys:    s.o.apiKeys,
-		Node:    node,
-		Version: ownVersion(),
-		Log:     s.log,
-		Metrics: s.metrics,
-	})
+		Models:   []*handlers.Model{s.model},
+		Accounts: s.store,
+		Keys:     s.o.access.apiKeys,
+		Hosts:    s.o.access.allowedHosts(),
+		Origins:  s.o.access.origins,
+		Proxies:  proxies,
+		Gateway:  s.o.gateway.gateway(),
+		Node:     node,
+		Version:  ownVersion(),
+		Log:      s.log,
+		Metrics:  s.metrics,
+	}), nil
 }
 
 // loadAndAnswer loads the model, serves it until ctx ends or the HTTP server
@@ -227,7 +268,7 @@ func (s *server) ready(address net.Addr, info engine.Info, devices []llama.Devic
 		fmt.Fprintf(s.out, "device   %s\n", deviceText(d))
 	}
 	fmt.Fprintf(s.out, "threads  %d\n", s.o.threads)
-	fmt.Fprintf(s.out, "address  http://%s/v1\n\n%s\n", reachable(address), s.curl(address))
+	fmt.Fprintf(s.out, "address  %s/v1\n\n%s\n", s.url(address), s.curl(address))
 }
 
 // stop lets the engine finish what runs, and then the HTTP server send it.

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"os"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -15,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/b3os/b3infer/handlers"
 	"github.com/b3os/b3infer/llama"
 )
 
@@ -33,9 +32,12 @@ type serveOptions struct {
 	gpuLayers     int
 	kv            string
 	chatTemplate  string
-	apiKeys       []string
-	noAuth        bool
+	data          string
+	keepRequests  time.Duration
 	nodeName      string
+	maxRequest    int64
+	access        accessOptions
+	gateway       gatewayOptions
 	queueTimeout  time.Duration
 	grace         time.Duration
 	log           logOptions
@@ -45,8 +47,11 @@ func (o *serveOptions) flags(flags *pflag.FlagSet) {
 	modelFlag(flags, &o.model)
 	flags.StringVar(&o.alias, "alias", "", "the `name` that clients ask for (default the file's name without .gguf)")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:7700", "the `address` to listen on")
-	flags.StringSliceVar(&o.apiKeys, "api-key", nil, "a `key` that clients must send; several have commas between them")
-	flags.BoolVar(&o.noAuth, "insecure-no-auth", false, "let everyone in who reaches an address that is not this computer's own")
+	o.access.flags(flags)
+	dataFlag(flags, &o.data)
+	flags.DurationVar(&o.keepRequests, "keep-requests", 30*24*time.Hour, "how long records of requests are kept; 0 is for ever")
+	o.gateway.flags(flags)
+	flags.Int64Var(&o.maxRequest, "max-request-bytes", 10<<20, "`bytes` of the largest request's body, unpacked")
 	flags.StringVar(&o.chatTemplate, "chat-template", "", "a Jinja `file` to use in place of the model's own chat template")
 	flags.IntVar(&o.ctx, "ctx", 0, "`tokens` that the KV cache holds, of all requests together (default the model's\ntraining context, at most 32768 on a CPU, or what fits in memory)")
 	flags.IntVar(&o.parallel, "parallel", 32, "`requests` that run at a time; others wait")
@@ -85,9 +90,6 @@ func (o *serveOptions) check() error {
 	if o.ctx > 0 && o.ctx < minContext {
 		return fmt.Errorf("--ctx %d: must be at least %d", o.ctx, minContext)
 	}
-	if slices.ContainsFunc(o.apiKeys, func(key string) bool { return strings.TrimSpace(key) == "" }) {
-		return errors.New("--api-key: a key is empty")
-	}
 	if strings.ContainsFunc(o.alias, unicode.IsControl) || utf8.RuneCountInString(o.alias) > maxAlias {
 		return fmt.Errorf("--alias: at most %d characters, none of them a control character", maxAlias)
 	}
@@ -96,24 +98,16 @@ func (o *serveOptions) check() error {
 	default:
 		return fmt.Errorf("--kv-type %q: f16, q8_0 and q4_0 are known", o.kv)
 	}
-	if o.queueTimeout <= 0 || o.grace < 0 {
-		return errors.New("--queue-timeout must be above 0, and --grace not below it")
+	if o.queueTimeout <= 0 || o.grace < 0 || o.keepRequests < 0 {
+		return errors.New("--queue-timeout must be above 0, --grace and --keep-requests not below it")
 	}
-	return o.checkAddress()
-}
-
-// checkAddress refuses to serve other computers without a key.
-func (o *serveOptions) checkAddress() error {
-	host, _, err := net.SplitHostPort(o.listen)
-	if err != nil {
+	if _, _, err := net.SplitHostPort(o.listen); err != nil {
 		return fmt.Errorf("--listen %s: must be HOST:PORT, such as 127.0.0.1:7700", o.listen)
 	}
-	ip, err := netip.ParseAddr(host)
-	if host == "localhost" || err == nil && ip.IsLoopback() || len(o.apiKeys) > 0 || o.noAuth {
-		return nil
+	if o.maxRequest < 1 || o.maxRequest > handlers.MaxBody {
+		return fmt.Errorf("--max-request-bytes %d: must be between 1 and %d", o.maxRequest, handlers.MaxBody)
 	}
-	return fmt.Errorf("%s can be reached from other computers: "+
-		"ask clients for a key with --api-key KEY (or B3INFER_API_KEY), or let everyone in with --insecure-no-auth", o.listen)
+	return errors.Join(o.access.check(), o.gateway.check())
 }
 
 // readTemplate is the content of --chat-template.
@@ -139,11 +133,15 @@ requests are answered with 503 and GET /healthz tells what is going on.
 
 The first SIGINT or SIGTERM lets running requests end, a second one does not.
 
+Without keys everyone on this computer may ask. Once there is a key, made by
+b3infer keys create or given with --api-key, every request needs one. To be
+reached from other computers the server needs one, too.
+
 Each flag can also be given as an environment variable, --api-key KEY as
 B3INFER_API_KEY=KEY, where other users of the computer do not see it.`,
 		Example: `  b3infer serve --model SmolLM2-135M-Instruct.Q4_1.gguf
   b3infer serve --model m.gguf --alias gpt-local --ctx 16384
-  B3INFER_API_KEY=secret b3infer serve --model m.gguf --listen 0.0.0.0:7700`,
+  b3infer keys create && b3infer serve --model m.gguf --listen 0.0.0.0:7700`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(); err != nil {

@@ -3,17 +3,26 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"math/big"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -100,7 +109,8 @@ func startServing(t *testing.T, args ...string) *running {
 		return gate{fake, r.open}, nil
 	}
 	cmd := p.command()
-	cmd.SetArgs(append([]string{"serve", "--model", path, "--listen", "127.0.0.1:0", "--log-level", "debug"}, args...))
+	cmd.SetArgs(append([]string{"serve", "--model", path, "--listen", "127.0.0.1:0", "--log-level", "debug",
+		"--data", t.TempDir()}, args...))
 	ctx, stop := context.WithCancel(t.Context())
 	r.stop = stop
 	go func() { r.ended <- cmd.ExecuteContext(ctx) }()
@@ -230,6 +240,114 @@ func TestServeKeyAndAlias(t *testing.T) {
 	}
 }
 
+// A key that is made while the server runs closes it, and its requests are in the
+// log that the commands show.
+func TestServeAccounts(t *testing.T) {
+	data := t.TempDir()
+	r := startServing(t, "--data", data)
+	close(r.open)
+	r.out.after(t, "address  ")
+	if status, body := call(t, "POST", r.url+"/v1/chat/completions", hello); status != 200 {
+		t.Errorf("without keys: got %d %s", status, body)
+	}
+	run := func(args ...string) string {
+		var out bytes.Buffer
+		p := newProgram()
+		p.out, p.err = &out, io.Discard
+		cmd := p.command()
+		cmd.SetArgs(append(args, "--data", data))
+		if err := cmd.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	secret := strings.TrimSpace(run("keys", "create", "--name", "laptop"))
+	status := 0
+	for end := time.Now().Add(5 * time.Second); status != 401 && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		status, _ = call(t, "POST", r.url+"/v1/chat/completions", hello)
+	}
+	if status != 401 {
+		t.Errorf("the first key does not close the server: got %d", status)
+	}
+	status, body := call(t, "POST", r.url+"/v1/chat/completions", hello, "Authorization", "Bearer "+secret)
+	if status != 200 {
+		t.Errorf("with the key: got %d %s", status, body)
+	}
+	r.stop()
+	if err := r.wait(t); err != nil {
+		t.Errorf("serve ended with %v", err)
+	}
+	if list := run("requests"); strings.Count(list, "Fake") < 2 || !strings.Contains(list, "key_") {
+		t.Errorf("the log of requests is %s", list)
+	}
+	if strings.Contains(r.err.String(), secret) {
+		t.Error("the log has the key")
+	}
+}
+
+func TestServeTLS(t *testing.T) {
+	cert, key := certificate(t)
+	r := startServing(t, "--tls-cert", cert, "--tls-key", key)
+	close(r.open)
+	if url := r.out.after(t, "address  "); !strings.HasPrefix(url, "https://127.0.0.1:") {
+		t.Errorf("address is %s", url)
+	}
+	text, err := os.ReadFile(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(text)
+	for _, want := range []string{"HTTP/1.1", "HTTP/2.0"} {
+		var protocols http.Protocols
+		protocols.SetHTTP1(want == "HTTP/1.1")
+		protocols.SetHTTP2(want == "HTTP/2.0")
+		client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, Protocols: &protocols}}
+		answer, err := client.Post(strings.Replace(r.url, "http:", "https:", 1)+"/v1/chat/completions", "application/json", strings.NewReader(hello))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		client.CloseIdleConnections()
+		if answer.StatusCode != 200 || answer.Proto != want {
+			t.Errorf("got %d over %s, want 200 over %s", answer.StatusCode, answer.Proto, want)
+		}
+	}
+	r.stop()
+	if err := r.wait(t); err != nil {
+		t.Errorf("serve ended with %v", err)
+	}
+}
+
+// certificate writes a certificate for 127.0.0.1 that signs itself, and its key.
+func certificate(t *testing.T) (certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, kind string, data []byte) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	return write("cert.pem", "CERTIFICATE", cert), write("key.pem", "PRIVATE KEY", der)
+}
+
 func TestServeInterruptedWhileLoading(t *testing.T) {
 	r := startServing(t)
 	r.stop()
@@ -245,7 +363,7 @@ func TestServeBusyPort(t *testing.T) {
 	p := newProgram()
 	p.env = func(string) (string, bool) { return "", false }
 	cmd := p.command()
-	cmd.SetArgs([]string{"serve", "--model", "any", "--listen", address})
+	cmd.SetArgs([]string{"serve", "--model", "any", "--listen", address, "--data", t.TempDir()})
 	got := fmt.Sprint(cmd.ExecuteContext(t.Context()))
 	want := address + " is taken by another program, perhaps another b3infer: stop it, or choose a port with --listen"
 	if got != want {

@@ -56,6 +56,7 @@ func serve(t *testing.T, model string, args ...string) *server {
 	}
 	defer log.Close()
 	cmd := exec.Command(program(t), append([]string{"serve", "--model", model, "--listen", "127.0.0.1:0", "--log-level", "debug"}, args...)...)
+	cmd.Env = append(os.Environ(), "B3INFER_DATA="+t.TempDir())
 	cmd.Stderr = log
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
