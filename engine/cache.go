@@ -189,18 +189,19 @@ func (c *cache) room(rows int) bool {
 // in another order than their positions, which changes how attention rounds.
 const removeMore = 64
 
-// charge books what a step's attention paid for idle cells, and evicts what has
-// cost more than computing it again is expected to: its price times the
-// likelihood that it is wanted. As with ski rental, the sum is at most twice the
-// best that could have been done with foresight.
-func (c *cache) charge(perCell, price float64) {
+// charge books what rows pay for attention to idle cells, and evicts what has cost
+// more than computing it again is expected to: its price times the likelihood that
+// it is wanted. As with ski rental, the sum is at most twice the best that could
+// have been done with foresight.
+func (c *cache) charge(rows int, cost *costModel) {
+	perCell := cost.perCell(rows)
 	if perCell == 0 {
 		return
 	}
 	for i := len(c.idle) - 1; i >= 0; i-- {
 		e := c.idle[i]
 		e.rent += perCell
-		if e.rent > price*c.reuse {
+		if e.rent > c.reuse*cost.perRow(len(e.tokens)/2) {
 			c.evict(e)
 		}
 	}

@@ -34,7 +34,8 @@
 //
 // Tokens come back through the sequence's outbox, which never blocks the loop. In
 // the caller's goroutine again they become text (output.go): pieces to UTF-8
-// (utf8.go), stop texts (stop.go), reasoning and content (reasoning.go), events.
+// (utf8.go), stop texts (stop.go), reasoning, content and calls (output.go), events. A
+// request that asks for logprobs has the tokens of its content told with it (logprobs.go).
 //
 // A request that was accepted gets exactly one ending: a Finish or an error. If
 // the caller leaves the loop over Generate, which is the only way to cancel, the

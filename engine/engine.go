@@ -124,8 +124,13 @@ func newScheduler(ctx llama.Context, model llama.Model, p Params) *scheduler {
 		parallel:     parallel,
 		queueTimeout: p.QueueTimeout,
 		single:       !limits.PartialRemove,
+		spell:        speller(model),
 		sampled:      make([]llama.Sampled, parallel),
 		done:         make(chan struct{}),
+	}
+	// Hybrids compute sequences of unequal rows one after the other.
+	if s.maxRun = min(maxRun, limits.Batch/parallel-1); s.single {
+		s.maxRun = 0
 	}
 	s.pulse.beat.Store(time.Now().UnixNano())
 	return s
@@ -170,6 +175,7 @@ func (p *Prepared) sequence(now time.Time) *sequence {
 		bias:      p.bias,
 		guide:     p.form.guide,
 		budget:    p.budget,
+		top:       p.top,
 		arrived:   p.arrived,
 		submitted: now,
 	}
@@ -188,7 +194,7 @@ type generation struct {
 	prepared *Prepared
 	out      *output
 	started  bool
-	tokens   []llama.Token
+	got      delivery
 	events   []Event
 }
 
@@ -203,13 +209,13 @@ func (g *generation) run(ctx context.Context, yield func(Event, error) bool) (en
 		case <-g.seq.out.ready:
 		}
 		var end *ending
-		g.tokens, end = g.seq.out.take(g.tokens)
+		g.got, end = g.seq.out.take(g.got)
 		g.events = g.events[:0]
-		if len(g.tokens) > 0 && !g.started {
+		if len(g.got.tokens) > 0 && !g.started {
 			g.started = true
 			g.events = append(g.events, g.first())
 		}
-		g.events = g.out.push(g.events, g.tokens)
+		g.events = g.out.push(g.events, g.got)
 		if end != nil && end.err == nil || g.out.stopped {
 			g.events = g.out.close(g.events, end != nil && end.reason == FinishLength)
 			g.events = append(g.events, g.finish(end))

@@ -39,8 +39,9 @@ type forms struct {
 // An envelope is a template's form of answers, and what it is called in the cache.
 type envelope struct {
 	*grammar.Envelope
-	key   mask.Key
-	texts []string // control texts that mean something in the answer
+	key      mask.Key
+	texts    []string // control texts that mean something in the answer
+	thinking bool     // reasoning is allowed in front
 	// barred are the tokens that begin a call, where one token does.
 	barred []llama.TokenBias
 }
@@ -168,68 +169,58 @@ func grammarTools(tools []Tool) []grammar.Tool {
 // noArguments is the schema of tools that say nothing of arguments.
 const noArguments = `{"type":"object","properties":{},"additionalProperties":false}`
 
-// envelope is the form of answers of the template, for these tools.
+// envelope is the form of answers of the template, for the tools that may be called.
 func (f *forms) envelope(r *Request, p *llama.Prompt) (*envelope, error) {
-	tools := r.callable()
-	if len(tools) == 0 {
-		return f.plain(p)
-	}
-	key := r.envelopeKey()
+	key := r.envelopeKey(p)
 	if e, ok := f.envelopes.Get(key); ok {
 		return e, nil
 	}
-	skeleton, err := grammar.Skeleton(grammarTools(tools), grammar.Limits{})
-	if err != nil {
-		return nil, r.blame(err)
-	}
-	for _, t := range grammarTools(tools) {
-		if err := invalid(t.Schema); err != nil {
-			return nil, r.blame(&grammar.ToolError{Name: t.Name, Err: err})
-		}
-	}
-	in := llama.EnvelopeInput{
-		Required: r.Choice.Mode == ToolRequired || r.Choice.Mode == ToolNamed,
-		Parallel: !r.OneCall, Thinking: r.Thinking,
-	}
-	for i, t := range skeleton {
-		in.Tools = append(in.Tools, llama.ChatTool{Name: t.Name, Description: tools[i].Description, Parameters: string(t.Schema)})
-	}
-	from, err := f.chat.Envelope(in)
-	if err != nil {
-		return nil, refused(err, "tools")
-	}
-	e, err := parseEnvelope(from.Parser, from.Generation, append(answerTexts(p), from.Preserved...), key)
+	in, err := r.envelopeInput()
 	if err != nil {
 		return nil, err
 	}
-	e.barred = f.starts(from.Triggers)
-	e.Learn(from.Example)
+	from, err := f.chat.Envelope(in)
+	if err == nil && from.Thinking && !p.Thinking && in.Thinking {
+		// The model goes on with its turn behind the results of its calls.
+		in.Thinking = false
+		from, err = f.chat.Envelope(in)
+	}
+	if err != nil {
+		return nil, refused(err, "tools")
+	}
+	texts := append(answerTexts(p), from.Preserved...)
+	for i := range texts {
+		texts[i] = strings.TrimSpace(texts[i])
+	}
+	parsed, err := grammar.ParseEnvelope([]byte(from.Parser), from.Generation, texts)
+	if err != nil {
+		return nil, fmt.Errorf("envelope: %w", err)
+	}
+	parsed.Learn(from.Example)
+	e := &envelope{Envelope: parsed, key: key, texts: texts, thinking: in.Thinking, barred: f.starts(from.Triggers)}
 	f.envelopes.Add(key, e)
 	return e, nil
 }
 
-// plain is the form of answers without calls.
-func (f *forms) plain(p *llama.Prompt) (*envelope, error) {
-	key := mask.NewKey([]byte(p.Parser), []byte(p.Generation))
-	if e, ok := f.envelopes.Get(key); ok {
-		return e, nil
+// envelopeInput is what the template is asked for its form of answers with. Errors
+// are those of the tools' schemas.
+func (r *Request) envelopeInput() (llama.EnvelopeInput, error) {
+	in := llama.EnvelopeInput{
+		Required: r.Choice.Mode == ToolRequired || r.Choice.Mode == ToolNamed,
+		Parallel: !r.OneCall, Thinking: r.Thinking,
 	}
-	e, err := parseEnvelope(p.Parser, p.Generation, answerTexts(p), key)
-	if err == nil {
-		f.envelopes.Add(key, e)
-	}
-	return e, err
-}
-
-func parseEnvelope(parser, generation string, texts []string, key mask.Key) (*envelope, error) {
-	for i := range texts {
-		texts[i] = strings.TrimSpace(texts[i])
-	}
-	e, err := grammar.ParseEnvelope([]byte(parser), generation, texts)
+	tools := grammarTools(r.callable())
+	skeleton, err := grammar.Skeleton(tools, grammar.Limits{})
 	if err != nil {
-		return nil, fmt.Errorf("envelope: %w", err)
+		return in, r.blame(err)
 	}
-	return &envelope{Envelope: e, key: key, texts: texts}, nil
+	for i, t := range tools {
+		if err := invalid(t.Schema); err != nil {
+			return in, r.blame(&grammar.ToolError{Name: t.Name, Err: err})
+		}
+		in.Tools = append(in.Tools, llama.ChatTool{Name: t.Name, Description: r.Tools[i].Description, Parameters: string(skeleton[i].Schema)})
+	}
+	return in, nil
 }
 
 // bar forbids calls, as far as one token begins them.

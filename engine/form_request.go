@@ -7,6 +7,7 @@ import (
 
 	"github.com/b3os/b3infer/grammar"
 	"github.com/b3os/b3infer/grammar/mask"
+	"github.com/b3os/b3infer/llama"
 )
 
 // modes are package grammar's names of the choices.
@@ -18,7 +19,7 @@ var modes = map[ToolMode]grammar.Mode{
 func (r *Request) grammar(e *envelope) (*grammar.Grammar, error) {
 	call := grammar.Call{
 		Tools: grammarTools(r.callable()), Mode: modes[r.Choice.Mode], Name: r.Choice.Name,
-		Parallel: !r.OneCall, Thinking: r.Thinking,
+		Parallel: !r.OneCall, Thinking: e.thinking,
 	}
 	if r.Format.Schema != "" && call.Mode == grammar.Auto {
 		var err error
@@ -48,10 +49,10 @@ func flag(values ...bool) []byte {
 	return out
 }
 
-// envelopeKey names all that the form of calls depends on, but for what is asked of
+// envelopeKey names all that the form of answers depends on, but for what is asked of
 // them.
-func (r *Request) envelopeKey() mask.Key {
-	parts := [][]byte{flag(r.OneCall, r.Thinking, r.Choice.Mode == ToolRequired || r.Choice.Mode == ToolNamed)}
+func (r *Request) envelopeKey(p *llama.Prompt) mask.Key {
+	parts := [][]byte{flag(r.OneCall, r.Thinking, p.Thinking, r.Choice.Mode == ToolRequired || r.Choice.Mode == ToolNamed)}
 	for _, t := range r.callable() {
 		parts = append(parts, []byte(t.Name), []byte(t.Parameters), flag(t.Strict))
 	}
@@ -60,7 +61,7 @@ func (r *Request) envelopeKey() mask.Key {
 
 // formKey names the grammar that the request asks for in an envelope.
 func (r *Request) formKey(envelope mask.Key) mask.Key {
-	return mask.NewKey(envelope[:], flag(r.Thinking, r.Format.Strict, r.Choice.Mode == ToolNamed),
+	return mask.NewKey(envelope[:], flag(r.Format.Strict, r.Choice.Mode == ToolNamed),
 		[]byte(r.Choice.Name), []byte(r.Format.Schema))
 }
 

@@ -8,7 +8,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/b3os/b3infer/grammar"
+	"github.com/b3os/b3infer/llama"
 	"github.com/b3os/b3infer/llama/llamatest"
 	"github.com/google/go-cmp/cmp"
 )
@@ -283,5 +286,44 @@ func TestNoCallsWhereNoneAreWanted(t *testing.T) {
 	a := ask(t, e, r)
 	if a.err != nil || len(a.calls) > 0 || !strings.HasPrefix(a.content, "So: ") || strings.Contains(a.content, "<tool_call>") {
 		t.Errorf("got %+v", a)
+	}
+}
+
+// goesOn is a template whose prompt behind the results of calls goes on with the
+// assistant's turn, without reasoning.
+type goesOn struct{ llama.Chat }
+
+func (c goesOn) Render(in llama.ChatInput) (llama.Prompt, error) {
+	p, err := c.Chat.Render(in)
+	if in.Messages[len(in.Messages)-1].Role == "tool" {
+		p.Generation, p.Thinking = "", false
+	}
+	return p, err
+}
+
+func TestEnvelopeBehindResults(t *testing.T) {
+	model := llamatest.New(llamatest.Options{})
+	defer model.Close()
+	fake, err := model.NewChat(llama.ChatParams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chat := goesOn{fake}
+	f := newForms(model.Vocab(), chat)
+	r := user("hi")
+	r.Thinking, r.Tools = true, []Tool{cityTool}
+	for _, want := range []grammar.Piece{{Kind: grammar.Reasoning, Text: "So"}, {Kind: grammar.Content, Text: "So"}} {
+		p, err := chat.Render(r.chatInput(time.Now()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := f.envelope(r, &p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Read().Push("So"); !slices.Equal(got, []grammar.Piece{want}) {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		r.Messages = append(r.Messages, Message{Role: RoleTool, CallID: "1", Content: []string{"ok"}})
 	}
 }

@@ -10,12 +10,11 @@ import (
 // A masker computes the token masks of a step on other goroutines, while the model
 // computes the logits. A mask depends only on tokens that are known by then.
 type masker struct {
-	words   int // of one mask
-	workers int
-	masks   []uint64 // one for each job
-	jobs    []maskJob
-	next    atomic.Int64
-	busy    sync.WaitGroup
+	words int      // of one mask
+	masks []uint64 // one for each job
+	jobs  []maskJob
+	next  atomic.Int64
+	busy  sync.WaitGroup
 }
 
 // A maskJob is one row's mask.

@@ -12,9 +12,16 @@ import (
 type outbox struct {
 	ready chan struct{} // holds one signal when there is something to take
 
-	mu     sync.Mutex
-	tokens []llama.Token
+	mu sync.Mutex
+	delivery
 	ending *ending
+}
+
+// A delivery is tokens in the order of the answer.
+type delivery struct {
+	tokens []llama.Token
+	// logprobs are those of each token, if the request asks for them.
+	logprobs [][]llama.TokenLogprob
 }
 
 // An ending is the last thing in an outbox.
@@ -25,10 +32,13 @@ type ending struct {
 
 func newOutbox() *outbox { return &outbox{ready: make(chan struct{}, 1)} }
 
-// put adds a token.
-func (o *outbox) put(t llama.Token) {
+// put adds a token. Its logprobs are nil for all tokens of a sequence, or for none.
+func (o *outbox) put(t llama.Token, logprobs []llama.TokenLogprob) {
 	o.mu.Lock()
 	o.tokens = append(o.tokens, t)
+	if logprobs != nil {
+		o.logprobs = append(o.logprobs, logprobs)
+	}
 	o.mu.Unlock()
 	o.signal()
 }
@@ -53,10 +63,11 @@ func (o *outbox) signal() {
 
 // take returns what has come since the last call, in into's memory. The ending
 // is nil until all tokens have been taken together with it.
-func (o *outbox) take(into []llama.Token) ([]llama.Token, *ending) {
+func (o *outbox) take(into delivery) (delivery, *ending) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	into = append(into[:0], o.tokens...)
-	o.tokens = o.tokens[:0]
+	into.tokens = append(into.tokens[:0], o.tokens...)
+	into.logprobs = append(into.logprobs[:0], o.logprobs...)
+	o.tokens, o.logprobs = o.tokens[:0], o.logprobs[:0]
 	return into, o.ending
 }

@@ -22,6 +22,7 @@ type output struct {
 	think   thinkMeter
 	reader  *grammar.Reader
 	content *stopMatcher // Request.Stop
+	trail   *trail       // nil: the tokens of the content are not told
 
 	answer    int    // tokens seen
 	reasoning int    // of these, the ones of the reasoning
@@ -42,6 +43,9 @@ func newOutput(vocab *llama.Vocab, p *Prepared) *output {
 	}
 	// Under a guide a call that has begun is one; a free answer may yet turn out to be text.
 	o.reader.Whole = p.form.guide == nil
+	if p.top >= 0 {
+		o.trail = &trail{vocab: vocab}
+	}
 	o.blank = p.form.envelope.Calls() // blanks before a call are none of the answer's
 	for _, text := range p.form.texts {
 		if text != "" {
@@ -71,14 +75,18 @@ func (o *output) piece(t llama.Token) []byte {
 
 // push appends the events that tokens bring to into. Once stopped is set the
 // answer is over, and later tokens are not looked at.
-func (o *output) push(into []Event, tokens []llama.Token) []Event {
-	for _, t := range tokens {
+func (o *output) push(into []Event, d delivery) []Event {
+	for i, t := range d.tokens {
 		if o.stopped {
 			break
 		}
 		o.answer++
 		thinking := o.think.thinking()
-		text := o.utf8.push(o.piece(t))
+		piece := o.piece(t)
+		if o.trail != nil {
+			o.trail.add(o.utf8.held, piece, d.logprobs[i])
+		}
+		text := o.utf8.push(piece)
 		o.think.push(text)
 		if thinking || o.think.thinking() {
 			o.reasoning++
@@ -100,7 +108,7 @@ func (o *output) close(into []Event, cut bool) []Event {
 	if o.stopped {
 		return into
 	}
-	return emit(into, o.content.flush(), false)
+	return o.emit(into, o.content.flush())
 }
 
 func (o *output) text(into []Event, text string) []Event {
@@ -127,7 +135,7 @@ func (o *output) pieces(into []Event, pieces []grammar.Piece) []Event {
 func (o *output) event(into []Event, p grammar.Piece) []Event {
 	if p.Kind != grammar.Content {
 		// A stop text does not reach across calls.
-		into = emit(into, o.content.flush(), false)
+		into = o.emit(into, o.content.flush())
 	}
 	switch p.Kind {
 	case grammar.Reasoning:
@@ -137,19 +145,21 @@ func (o *output) event(into []Event, p grammar.Piece) []Event {
 			o.space = append(o.space, p.Text...)
 			return into
 		}
-		into = emit(into, string(o.space)+text, true)
+		into = emit(into, Text{Text: string(o.space) + text, Reasoning: true})
 		o.space = append(o.space[:0], p.Text[len(text):]...)
 		return into
 	case grammar.Content:
+		end := p.Start + len(p.Text)
 		if o.blank {
 			p.Text = strings.TrimLeftFunc(p.Text, unicode.IsSpace)
 			o.blank = p.Text == ""
 		}
+		o.trail.mark(end-len(p.Text), end)
 		clear, stop, _ := o.content.push(p.Text)
 		if stop != "" {
 			o.stopped, o.stop = true, stop
 		}
-		return emit(into, clear, false)
+		return o.emit(into, clear)
 	case grammar.CallName:
 		o.blank = true
 		return append(into, CallStart{ID: p.ID, Name: p.Text})
@@ -161,17 +171,23 @@ func (o *output) event(into []Event, p grammar.Piece) []Event {
 	}
 }
 
+// emit appends content with its tokens.
+func (o *output) emit(into []Event, content string) []Event {
+	return emit(into, Text{Text: content, Tokens: o.trail.tell(len(content))})
+}
+
 // emit appends text, to the last event if it is of the same kind.
-func emit(into []Event, text string, reasoning bool) []Event {
-	if text == "" {
+func emit(into []Event, t Text) []Event {
+	if t.Text == "" {
 		return into
 	}
 	if n := len(into); n > 0 {
-		if last, ok := into[n-1].(Text); ok && last.Reasoning == reasoning {
-			last.Text += text
+		if last, ok := into[n-1].(Text); ok && last.Reasoning == t.Reasoning {
+			last.Text += t.Text
+			last.Tokens = append(last.Tokens, t.Tokens...)
 			into[n-1] = last
 			return into
 		}
 	}
-	return append(into, Text{Text: text, Reasoning: reasoning})
+	return append(into, t)
 }

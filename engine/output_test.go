@@ -30,7 +30,7 @@ func TestOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	prepared := func(stops []string) *Prepared {
-		return &Prepared{prompt: prompt, stops: stops, form: form{envelope: envelope, texts: answerTexts(&prompt)}}
+		return &Prepared{prompt: prompt, stops: stops, top: -1, form: form{envelope: envelope, texts: answerTexts(&prompt)}}
 	}
 	tests := []struct {
 		name   string
@@ -43,7 +43,7 @@ func TestOutput(t *testing.T) {
 		{"character of two tokens", nil, []llama.Token{0, 2, 3}, []Event{Text{Text: "aé"}}, [2]int{3, 0}},
 		{"control text is none", nil, []llama.Token{0, 4, 6, 0, 9}, []Event{Text{Text: "aa"}}, [2]int{5, 0}},
 		{"control text with a meaning", nil, []llama.Token{0, 5}, []Event{Text{Text: "a<call>"}}, [2]int{2, 0}},
-		{"reasoning", nil, []llama.Token{7, 1, 0, 8, 1}, []Event{Text{"b a", true}, Text{Text: "b "}}, [2]int{5, 4}},
+		{"reasoning", nil, []llama.Token{7, 1, 0, 8, 1}, []Event{Text{Text: "b a", Reasoning: true}, Text{Text: "b "}}, [2]int{5, 4}},
 		{"the template's stop text", nil, []llama.Token{1, 0, 0, 1, 0}, []Event{Text{Text: "b "}}, [2]int{4, 0}},
 		{"the client's stop text", []string{"b "}, []llama.Token{0, 1, 0, 0}, []Event{Text{Text: "a"}}, [2]int{2, 0}},
 	}
@@ -51,11 +51,11 @@ func TestOutput(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			// All at once and one by one give the same.
 			whole := newOutput(vocab, prepared(tt.stops))
-			events := whole.close(whole.push(nil, tt.tokens), false)
+			events := whole.close(whole.push(nil, delivery{tokens: tt.tokens}), false)
 			single := newOutput(vocab, prepared(tt.stops))
 			var pieces []Event
 			for i := range tt.tokens {
-				pieces = single.push(pieces, tt.tokens[i:i+1])
+				pieces = single.push(pieces, delivery{tokens: tt.tokens[i : i+1]})
 			}
 			pieces = single.close(pieces, false)
 			for _, got := range [][]Event{events, pieces} {

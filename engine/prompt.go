@@ -25,6 +25,7 @@ type Prepared struct {
 	bias      []llama.TokenBias
 	form      form
 	budget    *thinkBudget // nil: none
+	top       int8         // likeliest tokens to report, -1: no logprobs
 	arrived   time.Time
 	render    time.Duration
 
@@ -88,7 +89,7 @@ func (e *Engine) Count(ctx context.Context, r *Request) (*Prepared, error) {
 
 func (e *Engine) render(ctx context.Context, r *Request) (*Prepared, error) {
 	began := time.Now()
-	p := &Prepared{stops: r.Stop, arrived: r.Arrived}
+	p := &Prepared{stops: r.Stop, top: r.top(), arrived: r.Arrived}
 	if p.arrived.IsZero() {
 		p.arrived = began
 	}
@@ -96,7 +97,7 @@ func (e *Engine) render(ctx context.Context, r *Request) (*Prepared, error) {
 		return nil, err
 	}
 	var err error
-	if p.prompt, err = e.chat.Render(r.chatInput(began)); err != nil {
+	if p.prompt, err = renderChat(e.chat, r.chatInput(began)); err != nil {
 		return nil, refused(err, "messages")
 	}
 	p.render = time.Since(began)

@@ -29,6 +29,11 @@ type Request struct {
 	// to its answer. 0 is no budget, but for answers that are bound to a form: at most
 	// half of their tokens are for the reasoning, so that the form has a chance.
 	ThinkingBudget int
+	// Logprobs asks how likely the tokens of the content were.
+	Logprobs bool
+	// TopLogprobs asks with them for so many of the likeliest tokens at each place, at
+	// most llama.MaxTop.
+	TopLogprobs int
 	// Arrived is when the request's head was read; timings count from it. The
 	// zero value means that Prepare was called then.
 	Arrived time.Time
@@ -137,6 +142,25 @@ type Text struct {
 	Text string
 	// Reasoning marks text that comes before the answer proper.
 	Reasoning bool
+	// Tokens are those that the content was made of, if the request asks for them.
+	// One that reaches into the next Text is not told there again.
+	Tokens []Drawn
+}
+
+// A Drawn is a token of an answer.
+type Drawn struct {
+	Candidate
+	// Top are the likeliest tokens at its place, most likely first.
+	Top []Candidate
+}
+
+// A Candidate is a token that can be drawn.
+type Candidate struct {
+	// Piece is its text, of which a character may begin or end in another token. It is
+	// not to be changed.
+	Piece []byte
+	// Logprob is the natural logarithm of its probability, as in llama.Sampled.
+	Logprob float32
 }
 
 // CallStart begins a tool call.

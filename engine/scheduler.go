@@ -28,6 +28,8 @@ type scheduler struct {
 	parallel     int
 	queueTimeout time.Duration
 	single       bool // one prefill chunk a step (hybrids)
+	maxRun       int  // most forced tokens at a time
+	spell        func(text []byte) []int32
 
 	waiting []*sequence // next first; the preempted are in front
 	running []*sequence // in the order of admission
@@ -200,7 +202,8 @@ func (s *scheduler) admit(now time.Time) {
 		}
 		s.waiting = slices.Delete(s.waiting, 0, 1)
 		s.cache.begin(seq, s.running)
-		s.cache.room(seq.pending()) // all at once, so that its tokens lie in the order of cells
+		s.cache.charge(seq.pending(), &s.cost) // first, so that the prompt lies in what it frees
+		s.cache.room(seq.pending())            // all at once, so that its tokens lie in the order of cells
 		s.running = append(s.running, seq)
 		seq.prefillFrom = s.steps
 		if seq.admissions == 0 {
@@ -244,15 +247,15 @@ func (s *scheduler) schedule() {
 	}
 }
 
-// planRows fills plan: one row for each sequence that decodes, and as many rows
+// planRows fills plan: the rows of each sequence that decodes, and as many rows
 // for those that prefill as the step's time allows.
 func (s *scheduler) planRows() int {
 	s.plan, s.prefills = s.plan[:0], s.prefills[:0]
 	size := stepSize{cells: s.cache.used}
 	for _, seq := range s.running {
 		if seq.decoding() {
-			s.plan = append(s.plan, planned{seq, 1})
-			size.rows++
+			s.plan = append(s.plan, planned{seq, seq.pending()})
+			size.rows += seq.pending()
 			size.outputs++
 		} else {
 			s.prefills = append(s.prefills, prefill{seq.pending(), seq.prefillFrom})
@@ -331,9 +334,9 @@ func (s *scheduler) compute(began time.Time) {
 			s.finish(seq, ending{err: lost(err)})
 			continue
 		}
-		s.accept(seq, s.sampled[i].Token, sampled)
+		s.accept(seq, &s.sampled[i], sampled)
 	}
-	s.cache.charge(s.cost.perCell(size.rows), s.cost.perRow(s.cache.used))
+	s.cache.charge(size.outputs, &s.cost)
 	s.steps++
 	s.metrics.step(stepTimes{
 		schedule: scheduled.Sub(began), decode: decoded.Sub(scheduled),
@@ -379,25 +382,38 @@ func (s *scheduler) fill() stepSize {
 }
 
 // accept gives a sequence its next token, and ends it if that was the last.
-func (s *scheduler) accept(seq *sequence, t llama.Token, now time.Time) {
-	if t == llama.NoToken {
+func (s *scheduler) accept(seq *sequence, drawn *llama.Sampled, now time.Time) {
+	if drawn.Token == llama.NoToken {
 		s.finish(seq, ending{err: &Error{Code: CodeInternal, Message: "The model gave no probabilities for a next token"}})
 		return
 	}
-	t, err := seq.choose(t, s.vocab)
+	seq.forced = 0
+	t, err := seq.choose(drawn.Token, s.vocab)
 	if err != nil {
 		s.finish(seq, ending{err: lost(err)})
 		return
 	}
-	seq.append(t)
-	s.metrics.token(seq, now)
-	seq.out.put(t)
+	s.put(seq, t, seq.logprobs(t, drawn), now)
 	switch {
 	case s.vocab.IsEnd(t):
 		s.finish(seq, ending{reason: FinishStop})
-	case seq.answered() >= seq.maxTokens:
+		return
+	case seq.guide != nil:
+		if err := s.force(seq, now); err != nil {
+			s.finish(seq, ending{err: lost(err)})
+			return
+		}
+	}
+	if seq.answered() >= seq.maxTokens {
 		s.finish(seq, ending{reason: FinishLength})
 	}
+}
+
+// put appends a token to a sequence's answer.
+func (s *scheduler) put(seq *sequence, t llama.Token, logprobs []llama.TokenLogprob, now time.Time) {
+	seq.append(t)
+	s.metrics.token(seq, now)
+	seq.out.put(t, logprobs)
 }
 
 // lost is the error for an answer whose form could not be kept to.

@@ -69,7 +69,7 @@ type client struct {
 func (b *bench) request(prompt []llama.Token, maxTokens int) *client {
 	b.t.Helper()
 	c := &client{prompt: prompt, max: maxTokens}
-	p := Prepared{tokens: prompt, maxTokens: maxTokens, sampling: llama.Sampling{Temperature: 1, TopP: 1}, seed: 7}
+	p := Prepared{tokens: prompt, maxTokens: maxTokens, sampling: llama.Sampling{Temperature: 1, TopP: 1}, seed: 7, top: -1}
 	c.seq = p.sequence(time.Now())
 	if err := b.s.submit(c.seq); err != nil {
 		b.t.Fatal(err)
@@ -79,8 +79,8 @@ func (b *bench) request(prompt []llama.Token, maxTokens int) *client {
 
 // collect takes what has come.
 func (c *client) collect() {
-	tokens, end := c.seq.out.take(nil)
-	c.got = append(c.got, tokens...)
+	taken, end := c.seq.out.take(delivery{})
+	c.got = append(c.got, taken.tokens...)
 	if end != nil {
 		c.end = end
 	}
@@ -297,7 +297,7 @@ func TestQueueIsBounded(t *testing.T) {
 	b := newBench(t, llamatest.Options{}, Params{Parallel: 1, MaxWaiting: 2})
 	b.request(b.text(1, 5), 5)
 	b.request(b.text(2, 5), 5)
-	p := Prepared{tokens: b.text(3, 5), maxTokens: 5}
+	p := Prepared{tokens: b.text(3, 5), maxTokens: 5, top: -1}
 	err := b.s.submit(p.sequence(time.Now()))
 	var e *Error
 	if !errors.As(err, &e) || e.Code != CodeOverloaded || e.RetryAfter < time.Second {
@@ -396,8 +396,8 @@ func TestStepAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(50, func() { b.s.plan = b.s.plan[:0]; b.s.schedule(); b.s.fill() }); n != 0 {
 		t.Errorf("scheduling allocates %v times", n)
 	}
-	now := time.Now()
-	if n := testing.AllocsPerRun(50, func() { b.s.accept(clients[0].seq, 'a', now); b.s.report(now) }); n != 0 {
+	now, drawn := time.Now(), &llama.Sampled{Token: 'a'}
+	if n := testing.AllocsPerRun(50, func() { b.s.accept(clients[0].seq, drawn, now); b.s.report(now) }); n != 0 {
 		t.Errorf("postprocessing allocates %v times", n)
 	}
 	for _, c := range clients {

@@ -32,7 +32,9 @@ type sequence struct {
 	counts    *tokenCounts   // nil without penalties
 	guide     *mask.Sequence // what tokens may come next; nil: any
 	budget    *thinkBudget   // nil: none
+	top       int8           // likeliest tokens to report, -1: no logprobs
 
+	forced     int // tokens that came without a choice behind the last drawn one
 	cached     int // tokens that the first admission found in the cache
 	admissions int // 0: has never run
 	preempted  int
@@ -47,8 +49,9 @@ func (s *sequence) answered() int { return len(s.tokens) - s.promptLen }
 // pending is the number of rows that are due before the next token.
 func (s *sequence) pending() int { return len(s.tokens) - s.computed }
 
-// decoding tells that one row gives the next token; else the sequence prefills.
-func (s *sequence) decoding() bool { return s.pending() == 1 }
+// decoding tells that what is pending is the last token and those that were forced
+// behind it; else the sequence prefills.
+func (s *sequence) decoding() bool { return s.pending() == 1 || s.pending() == 1+s.forced }
 
 // choose is the token that follows: the drawn one, or that which ends the reasoning
 // in its place. The guide goes on with it.
@@ -82,7 +85,7 @@ func (s *sequence) append(t llama.Token) {
 func (s *sequence) row(output int) llama.SampleRow {
 	row := llama.SampleRow{
 		Output: int32(output), P: &s.sampling, Seed: s.seed, Step: uint64(s.answered()),
-		Bias: s.bias, Mask: -1, Top: -1,
+		Bias: s.bias, Mask: -1, Top: s.top,
 	}
 	if s.counts != nil {
 		row.Counts = s.counts.list

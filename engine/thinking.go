@@ -85,15 +85,22 @@ func (b *thinkBudget) next(drawn llama.Token, v *llama.Vocab) llama.Token {
 	case b.put > 0 && b.put < len(b.closing), b.put == 0 && b.left <= 0 && b.meter.thinking():
 		b.put++
 		return b.closing[b.put-1]
-	case b.put == 0 && !b.meter.over():
-		b.left--
-		b.meter.push(string(v.Piece(drawn)))
+	case b.put == 0:
+		b.see(drawn, v)
 	}
 	return drawn
+}
+
+// see counts a token that has come.
+func (b *thinkBudget) see(t llama.Token, v *llama.Vocab) {
+	if !b.meter.over() {
+		b.left--
+		b.meter.push(string(v.Piece(t)))
+	}
 }
 
 // postpone takes back the last token of next: the drawn one comes after all.
 func (b *thinkBudget) postpone(drawn llama.Token, v *llama.Vocab) {
 	b.put = 0
-	b.meter.push(string(v.Piece(drawn)))
+	b.see(drawn, v)
 }

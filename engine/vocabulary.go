@@ -8,6 +8,16 @@ import (
 	"github.com/b3os/b3infer/llama"
 )
 
+// MaskVocabulary prepares a model's vocabulary as the engine does, with the marks of
+// the model's own chat template, for measuring grammars without an engine.
+func MaskVocabulary(m llama.Model) (*mask.Vocabulary, error) {
+	chat, err := m.NewChat(llama.ChatParams{})
+	if err != nil {
+		return nil, err
+	}
+	return maskVocabulary(m.Vocab(), chat), nil
+}
+
 // maskVocabulary is a model's vocabulary as masks are computed from it. User-defined
 // tokens are texts that a vocabulary keeps whole: marks if the template gives them a
 // meaning in answers, such as <think>, else text like any other, such as runs of blanks.

@@ -30,8 +30,10 @@ type compiler struct {
 	doc          *document
 	terms        map[string]*term
 	all, none    *term
+	every        *shape // of all, once it is needed
 	scopes       map[string]*scope
 	patterns     map[string]*pattern // of names
+	others       map[string]*DFA     // names to what is none of them
 	bounded      map[string]text     // of strings, by their pattern
 	bounds       map[string]*DFA     // of numbers
 	narrowed     map[[2]*DFA]*DFA    // two sets of numbers to what is in both
@@ -51,6 +53,7 @@ func newCompiler(o Options) *compiler {
 		terms:    map[string]*term{},
 		scopes:   map[string]*scope{},
 		patterns: map[string]*pattern{},
+		others:   map[string]*DFA{},
 		bounded:  map[string]text{},
 		bounds:   map[string]*DFA{},
 		narrowed: map[[2]*DFA]*DFA{},

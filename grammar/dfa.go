@@ -62,13 +62,15 @@ func edgesTo(set runeSet, to int32) []Edge {
 
 // finishDFA trims and minimizes.
 func finishDFA(m *meter, states []State, limit int) (*DFA, error) {
-	if slices.ContainsFunc(distances(states), func(d int32) bool { return d < 0 }) {
+	into := edgesInto(states)
+	if slices.Contains(distances(states, into), -1) {
 		states = trimStates(states)
+		into = edgesInto(states)
 	}
 	if err := m.spend(4 * len(states)); err != nil {
 		return nil, err
 	}
-	states, err := minimizeStates(m, states)
+	states, err := minimizeStates(m, states, into)
 	if err != nil {
 		return nil, err
 	}
@@ -156,15 +158,14 @@ func (a *edgeArena) keep(edges []Edge) []Edge {
 // coaccessible tells which states an accepting state can be reached from.
 func coaccessible(states []State) []bool {
 	useful := make([]bool, len(states))
-	for i, d := range distances(states) {
+	for i, d := range distances(states, edgesInto(states)) {
 		useful[i] = d >= 0
 	}
 	return useful
 }
 
 // distances is the length of the shortest text that each state accepts, or -1.
-func distances(states []State) []int32 {
-	into := edgesInto(states)
+func distances(states []State, into sourceList) []int32 {
 	dist := make([]int32, len(states))
 	queue := make([]int32, 0, len(states))
 	for i, s := range states {
@@ -242,7 +243,7 @@ func (d *DFA) longest() int {
 }
 
 // shortest is the length of the shortest accepted text, or -1 for none.
-func (d *DFA) shortest() int { return int(distances(d.States)[0]) }
+func (d *DFA) shortest() int { return int(distances(d.States, edgesInto(d.States))[0]) }
 
 // only is the text of a trimmed DFA that accepts no other.
 func (d *DFA) only() (string, bool) {
@@ -261,36 +262,27 @@ func (d *DFA) only() (string, bool) {
 // texts lists the accepted texts, or reports false when there are more than
 // limit.
 func (d *DFA) texts(limit int) ([]string, bool) {
-	if n := d.longest(); n == Unbounded {
+	if d.count() > limit {
 		return nil, false
 	}
 	var out []string
 	var prefix []rune
-	var visit func(int32) bool
-	visit = func(state int32) bool {
+	var visit func(int32)
+	visit = func(state int32) {
 		s := d.States[state]
 		if s.Accept {
-			if len(out) == limit {
-				return false
-			}
 			out = append(out, string(prefix))
 		}
 		for _, e := range s.Edges {
 			for r := e.Lo; r <= e.Hi; r++ {
 				prefix = append(prefix, r)
-				ok := visit(e.To)
+				visit(e.To)
 				prefix = prefix[:len(prefix)-1]
-				if !ok {
-					return false
-				}
 			}
 		}
-		return true
 	}
-	if d.isEmpty() {
-		return nil, true
-	}
-	return out, visit(0)
+	visit(0)
+	return out, true
 }
 
 // equal tells whether two minimal automata accept the same texts: then they are

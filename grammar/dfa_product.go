@@ -132,7 +132,8 @@ type product struct {
 const maxTable = 1 << 12
 
 func newProduct(a, b *DFA, op setOp) product {
-	p := product{a: a, b: b, op: op}
+	most := 2 * max(len(a.States), len(b.States)) // mostly
+	p := product{a: a, b: b, op: op, pairs: make([][2]int32, 0, most), states: make([]State, 0, most)}
 	if size := (len(a.States) + 1) * (len(b.States) + 1); size <= maxTable {
 		p.table = make([]int32, size)
 	} else {

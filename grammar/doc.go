@@ -24,6 +24,16 @@
 // Limits caps states, branches and work, never the clock, so that a schema is
 // always answered alike.
 //
+// An answer is more than a value: a chat template says how it thinks, talks and
+// calls tools. An Envelope is that form, read from the parser that common/chat
+// makes for the template's own output (ParseEnvelope), with examples of calls to
+// learn what the parser leaves open (Learn). Envelope.Grammar puts the grammars of
+// tools or of a value in the places of arguments and content, as a Call asks for:
+// free text that may lead to calls, calls from the first token on, or a value.
+// Where a template writes arguments one by one in tags they come in any order, each
+// at most once; where it writes JSON they are spaced as the template spaces them in
+// its history.
+//
 // The engine calls FromSchema in the request's goroutine, before queueing. A
 // Grammar does not change after it was made and may be used by any number of
 // goroutines. Package grammar/mask turns it into token masks.

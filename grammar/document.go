@@ -37,6 +37,9 @@ type schema struct {
 	// outer is the surrounding resource where a reference might be relative to
 	// it: old drafts ignore an $id beside $ref, and the schema names no draft.
 	outer *resource
+	// within is the schema that a value must satisfy too: the one in whose allOf,
+	// anyOf, oneOf, then or else this stands, or nil.
+	within *schema
 }
 
 // recursiveAnchor is the name under which $recursiveAnchor (draft 2019-09)
@@ -202,15 +205,22 @@ func (d *document) readKeyword(s *schema, m *member) error {
 	}
 	switch kind {
 	case shelfSingle:
-		_, err := d.read(&m.value, path, s.res, false)
+		inner, err := d.read(&m.value, path, s.res, false)
+		if err == nil && (m.key == "then" || m.key == "else") {
+			inner.within = s
+		}
 		return err
 	case shelfList:
 		if m.value.kind != kindArray {
 			return s.invalid(m.key, "must be an array of schemas")
 		}
 		for i := range m.value.items {
-			if _, err := d.read(&m.value.items[i], path+"/"+strconv.Itoa(i), s.res, false); err != nil {
+			inner, err := d.read(&m.value.items[i], path+"/"+strconv.Itoa(i), s.res, false)
+			if err != nil {
 				return err
+			}
+			if strings.HasSuffix(m.key, "Of") {
+				inner.within = s
 			}
 		}
 	case shelfMap, shelfDeps:

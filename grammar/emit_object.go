@@ -9,7 +9,12 @@ import (
 var (
 	errOwed     = errors.New("asks for several members that only their values tell apart")
 	errFreeKeys = errors.New("asks for more members than it names, and a free name may come twice")
+	errOptional = errors.New("has too many optional properties")
 )
+
+// maxOptional bounds the optional properties of an object: where they begin, each
+// of them may be next.
+const maxOptional = 4000
 
 // maxObjectStates bounds the states of one object: keys times what is owed.
 const maxObjectStates = 10_000
@@ -237,6 +242,9 @@ func (e *emitter) object(o *object, t *term, name string) (Node, error) {
 	w := objectWriter{e: e, o: o, name: name, ids: map[objectKey]int{}, values: make([]Node, len(o.keys))}
 	var needs *formula
 	w.required, needs = o.needs.split()
+	if len(o.keys)-len(w.required) > maxOptional {
+		return nil, e.blame(errOptional, t, "properties")
+	}
 	if w.member, err = e.members(free, name, nil); err != nil {
 		return nil, err
 	}

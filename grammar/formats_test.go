@@ -68,3 +68,31 @@ func TestFormats(t *testing.T) {
 		t.Errorf("%d of %d formats are tested", len(tests), len(formats))
 	}
 }
+
+// TestFormatInBranches has formats without a type of their own: they are enforced
+// in branches of what has one, and are annotations elsewhere.
+func TestFormatInBranches(t *testing.T) {
+	tests := []struct {
+		schema string
+		want   bool // whether a string that is no date is admitted
+	}{
+		{`{"format":"date"}`, true},
+		{`{"type":"string","format":"date"}`, false},
+		{`{"type":"string","anyOf":[{"format":"date"},{"maxLength":1}]}`, false},
+		{`{"type":["string","null"],"allOf":[{"oneOf":[{"format":"date"},{"maxLength":1}]}]}`, false},
+		{`{"type":"string","if":{"minLength":2},"then":{"format":"date"}}`, false},
+		{`{"type":"string","if":{"maxLength":2},"else":{"format":"date"}}`, false},
+		{`{"type":"string","anyOf":[{"not":{"maxLength":1}},{"format":"date"}]}`, true},
+		{`{"type":"array","items":{"format":"date"},"anyOf":[{"items":{"format":"date"}}]}`, true},
+	}
+	for _, test := range tests {
+		g, err := FromSchema([]byte(test.schema), Options{Strict: true})
+		if err != nil {
+			t.Errorf("%s: %v", test.schema, err)
+			continue
+		}
+		if got := g.Match([]byte(`"no date"`)) || g.Match([]byte(`["no date"]`)); got != test.want {
+			t.Errorf("%s: got %v, want %v", test.schema, got, test.want)
+		}
+	}
+}

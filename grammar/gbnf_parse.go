@@ -291,6 +291,9 @@ func (p *gbnfParser) token() (Node, error) {
 		return nil, errors.New("expected a token: <text> or <[id]>")
 	}
 	t.Text = p.text[p.pos : p.pos+end+1]
+	if strings.ContainsAny(t.Text, "\r\n") {
+		return nil, errors.New("a token has no line breaks")
+	}
 	p.pos += end + 1
 	if id, ok := strings.CutPrefix(t.Text, "<["); ok {
 		id, ok = strings.CutSuffix(id, "]>")

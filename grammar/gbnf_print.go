@@ -300,11 +300,7 @@ func (p *printer) write(b *strings.Builder, n Node, level int) {
 			b.WriteByte('!')
 		}
 		b.WriteString(n.Text)
-	case Repeat:
-		if level == levelAtom {
-			p.writeList(b, []Node{n}, "", true, levelPart)
-			return
-		}
+	case Repeat: // one after the other they need no brackets
 		p.write(b, n.Body, levelAtom)
 		b.WriteString(quantifier(n))
 	case Seq:

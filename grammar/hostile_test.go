@@ -51,6 +51,8 @@ func TestHostile(t *testing.T) {
 			"schema at /pattern: takes too much work to compile"},
 		{"10,000 properties", `{"properties":{` + list(10_000, func(i int) string { return fmt.Sprintf(`"p%d":{}`, i) }) + `}}`,
 			"schema: has 108906 bytes, more than 65536"},
+		{"4,500 properties", `{"$defs":{"a":{"properties":{` + list(4500, func(i int) string { return fmt.Sprintf(`"p%d":{}`, i) }) + `}}},"items":{"$ref":"#/$defs/a"}}`,
+			"schema at /$defs/a/properties: has too many optional properties"},
 		{"deep", nested(40, `{"items":`, "{}", "}"), "schema: is nested deeper than 32 levels"},
 		{"very deep", nested(1_000_000, "[", "", "]"), "schema: is nested deeper than 32 levels"},
 		{"circle", `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`,

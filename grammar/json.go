@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -145,19 +146,33 @@ func (p *jsonParser) array() (value, error) {
 	return v, err
 }
 
+// fewMembers is up to how many members are compared one by one.
+const fewMembers = 8
+
 func (p *jsonParser) object() (value, error) {
 	v := value{kind: kindObject}
-	seen := map[string]bool{}
+	var seen map[string]bool
 	more, err := p.open('}')
+	if more && err == nil {
+		v.members = make([]member, 0, 4)
+	}
 	for more && err == nil {
 		var m member
 		if m, err = p.member(); err != nil {
 			break
 		}
-		if seen[m.key] {
+		if len(v.members) == fewMembers {
+			seen = make(map[string]bool, 2*fewMembers)
+			for i := range v.members {
+				seen[v.members[i].key] = true
+			}
+		}
+		if seen[m.key] || seen == nil && v.get(m.key) != nil {
 			return v, fmt.Errorf("key %q comes twice", m.key)
 		}
-		seen[m.key] = true
+		if seen != nil {
+			seen[m.key] = true
+		}
 		v.members = append(v.members, m)
 		more, err = p.comma('}')
 	}
@@ -242,9 +257,26 @@ func (p *jsonParser) digits() int {
 	return p.pos - start
 }
 
+// isPlainByte is the ASCII characters that stand for themselves in a string.
+var isPlainByte = func() (plain [256]bool) {
+	for c := byte(' '); c < utf8.RuneSelf; c++ {
+		plain[c] = c != '"' && c != '\\'
+	}
+	return plain
+}()
+
 func (p *jsonParser) string() (string, error) {
-	var out []byte
-	for p.pos++; ; {
+	p.pos++
+	start := p.pos
+	for p.pos < len(p.text) && isPlainByte[p.text[p.pos]] {
+		p.pos++
+	}
+	if p.peek() == '"' {
+		p.pos++
+		return string(p.text[start : p.pos-1]), nil
+	}
+	out := slices.Clone(p.text[start:p.pos])
+	for {
 		c := p.peek()
 		switch {
 		case c == '"':

@@ -18,13 +18,11 @@ func (b *shaper) narrowBySchema() error {
 		return b.apply("$ref", func(*value) error { return b.ref() })
 	}
 	for _, step := range steps {
-		keyword := step
-		if step[0] == '(' {
-			keyword = ""
-		} else if b.s.get(keyword) == nil {
+		keyword := step.keyword
+		if keyword != "" && b.s.get(keyword) == nil {
 			continue
 		}
-		if err := b.apply(keyword, func(v *value) error { return b.step(step, v) }); err != nil {
+		if err := b.apply(keyword, func(v *value) error { return step.do(b, v) }); err != nil {
 			return err
 		}
 	}
@@ -39,57 +37,42 @@ type shaper struct {
 	acc *shape
 }
 
-// steps are the keywords in the order in which they narrow a shape. A name in
-// brackets stands for several, and for what holds without them. Keywords that
-// are not here are annotations, or read by those that are.
-var steps = []string{
-	"type", "(numbers)", "(strings)", "(array)", "(object)", "enum", "const",
-	"$ref", "$dynamicRef", "$recursiveRef", "allOf", "dependentSchemas", "dependencies",
-	"not", "if", "oneOf", "anyOf", "unevaluatedItems", "unevaluatedProperties",
+// A step narrows a shape by one keyword, if the schema has it, or without a
+// keyword by several, and by what holds without them.
+type step struct {
+	keyword string
+	do      func(*shaper, *value) error
 }
 
-func (b *shaper) step(name string, v *value) error {
-	switch name {
-	case "type":
-		return b.types(v)
-	case "(numbers)":
-		return b.numbers()
-	case "(strings)":
-		return b.strings()
-	case "(array)":
-		return b.array()
-	case "(object)":
-		return b.object()
-	case "enum":
-		return b.enum(v)
-	case "const":
-		return b.constant(v)
-	case "$ref":
-		return b.ref()
-	case "$dynamicRef":
-		return b.dynamicRef()
-	case "$recursiveRef":
-		return b.recursiveRef()
-	case "allOf":
-		return b.allOf(v)
-	case "dependentSchemas":
-		return b.dependentSchemas(v)
-	case "dependencies":
-		return b.dependencies(v)
-	case "not":
-		return b.not(v)
-	case "if":
-		return b.condition(v)
-	case "oneOf":
-		return b.oneOf(v)
-	case "anyOf":
-		return b.anyOf(v)
-	case "unevaluatedItems":
-		return b.unevaluatedItems(v)
-	case "unevaluatedProperties":
-		return b.unevaluatedProperties(v)
+// steps are all steps, in order. Keywords that are not here are annotations, or
+// read by those that are.
+var steps []step
+
+func init() { // steps lead to schemas, and so to steps
+	alone := func(do func(*shaper) error) func(*shaper, *value) error {
+		return func(b *shaper, _ *value) error { return do(b) }
 	}
-	panic("grammar: no such step: " + name)
+	steps = []step{
+		{"type", (*shaper).types},
+		{"", alone((*shaper).numbers)},
+		{"", alone((*shaper).strings)},
+		{"", alone((*shaper).array)},
+		{"", alone((*shaper).object)},
+		{"enum", (*shaper).enum},
+		{"const", (*shaper).constant},
+		{"$ref", alone((*shaper).ref)},
+		{"$dynamicRef", alone((*shaper).dynamicRef)},
+		{"$recursiveRef", alone((*shaper).recursiveRef)},
+		{"allOf", (*shaper).allOf},
+		{"dependentSchemas", (*shaper).dependentSchemas},
+		{"dependencies", (*shaper).dependencies},
+		{"not", (*shaper).not},
+		{"if", (*shaper).condition},
+		{"oneOf", (*shaper).oneOf},
+		{"anyOf", (*shaper).anyOf},
+		{"unevaluatedItems", (*shaper).unevaluatedItems},
+		{"unevaluatedProperties", (*shaper).unevaluatedProperties},
+	}
 }
 
 // apply does one step. A keyword that cannot be enforced leaves acc as it was

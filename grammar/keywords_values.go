@@ -274,10 +274,13 @@ func (c *compiler) pattern(source string) (*pattern, error) {
 	return p, err
 }
 
-// format is enforced beside an explicit string type only: elsewhere it is an
-// annotation.
+// format is enforced where the schema, or one that it is a branch of, has an
+// explicit string type: elsewhere it is an annotation.
 func (b *shaper) format(v *value) error {
 	names, err := b.typeNames(b.s.get("type"))
+	for s := b.s.within; s != nil && len(names) == 0 && err == nil; s = s.within {
+		names, err = b.typeNames(s.get("type"))
+	}
 	if err != nil || v == nil || !slices.Contains(names, "string") {
 		return err
 	}

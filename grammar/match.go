@@ -137,21 +137,21 @@ func (m *matcher) repeat(r Repeat, starts []place) []place {
 	if r.Min == 0 {
 		out = slices.Clone(starts)
 	}
-	seen := map[place]bool{}
+	begun := map[place]bool{} // the places from which a round was made that may be the last
 	for n := 1; (r.Max == Unbounded || n <= r.Max) && len(starts) > 0; n++ {
-		before := starts
-		starts = m.match(r.Body, starts)
 		if n < r.Min {
-			if slices.Equal(starts, before) {
+			before := starts
+			if starts = m.match(r.Body, starts); slices.Equal(starts, before) {
 				n = r.Min - 1 // the body can be empty: more rounds change nothing
 			}
 			continue
 		}
-		// A place that was an end before leads to nothing new.
-		starts = slices.DeleteFunc(slices.Clone(starts), func(s place) bool { return seen[s] })
+		// A second round from a place leads to nothing new.
+		starts = slices.DeleteFunc(slices.Clone(starts), func(s place) bool { return begun[s] })
 		for _, s := range starts {
-			seen[s] = true
+			begun[s] = true
 		}
+		starts = m.match(r.Body, starts)
 		out = append(out, starts...)
 	}
 	return sortedSet(out)

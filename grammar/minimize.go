@@ -9,9 +9,9 @@ import (
 // minimizeStates joins the states of a trimmed automaton that accept the same
 // texts. States with finitely many texts are joined bottom-up. Where others are
 // left, a partition is refined (Hopcroft).
-func minimizeStates(m *meter, states []State) ([]State, error) {
+func minimizeStates(m *meter, states []State, into sourceList) ([]State, error) {
 	p := partition{states: states, block: slices.Repeat([]int32{-1}, len(states))}
-	p.joinFinite()
+	p.joinFinite(into)
 	if err := m.spend(8 * len(states)); err != nil {
 		return nil, err
 	}
@@ -55,8 +55,7 @@ func (p *partition) signature(key []byte, state int32) []byte {
 
 // joinFinite gives equal blocks to equal states among those that lead to no
 // cycle, successors first.
-func (p *partition) joinFinite() {
-	into := edgesInto(p.states)
+func (p *partition) joinFinite(into sourceList) {
 	waiting := make([]int, len(p.states)) // edges to states without a block
 	var ready []int32
 	for i, s := range p.states {
@@ -65,7 +64,10 @@ func (p *partition) joinFinite() {
 			ready = append(ready, int32(i))
 		}
 	}
-	seen := map[string]int32{}
+	if len(ready) == 0 {
+		return
+	}
+	seen := make(map[string]int32, len(p.states))
 	for len(ready) > 0 {
 		state := ready[len(ready)-1]
 		ready = ready[:len(ready)-1]

@@ -72,6 +72,8 @@ var positiveNumbers = sync.OnceValue(func() *DFA { return compileLexeme(positive
 func compareUnsigned(d decimal, want func(sign int) bool) []State {
 	c := comparer{digits: d.int, frac: d.frac, want: want}
 	c.ids = make([]int32, (int(phaseFrac)+1)*c.reads()*3)
+	most := 4 * c.reads()
+	c.keys, c.states = make([]compareState, 0, most), make([]State, 0, most)
 	c.id(compareState{phase: phaseStart})
 	for i := 0; i < len(c.keys); i++ {
 		c.expand(int32(i))
@@ -102,6 +104,8 @@ type comparer struct {
 	ids          []int32 // 1 more than the state of each compareState, 0 for none yet
 	keys         []compareState
 	states       []State
+	edges        []Edge
+	arena        edgeArena
 }
 
 // reads is how many values read can have.
@@ -119,7 +123,7 @@ func (c *comparer) id(key compareState) int32 {
 
 func (c *comparer) expand(i int32) {
 	key := c.keys[i]
-	var edges []Edge
+	edges := c.edges[:0]
 	if key.phase == phaseZero || key.phase == phaseInt {
 		edges = append(edges, Edge{'.', '.', c.id(compareState{phasePoint, 0, c.integerSign(key)})})
 	}
@@ -128,7 +132,8 @@ func (c *comparer) expand(i int32) {
 			edges = appendEdge(edges, Edge{rune(digit), rune(digit), c.id(next)})
 		}
 	}
-	c.states[i] = State{Accept: c.accepts(key), Edges: edges}
+	c.edges = edges
+	c.states[i] = State{Accept: c.accepts(key), Edges: c.arena.keep(edges)}
 }
 
 // next is the state behind one more digit.

@@ -28,6 +28,9 @@ type Piece struct {
 	// Text is content, reasoning, the tool's name, or a part of the arguments, which
 	// together are a JSON object.
 	Text string
+	// Start is where the text of content begins, in bytes of what was pushed; all of
+	// the text stands there.
+	Start int
 }
 
 // A Reader reads an answer as it is written, with the parser of the template
@@ -44,14 +47,15 @@ type Reader struct {
 	// which is right for answers of a grammar. It must be set before the first Push.
 	Whole bool
 
-	program *program
-	text    []byte // the generation prompt and the answer
-	pos     int    // how far the parser has read
-	closed  bool   // there is no more text
-	state   readerState
-	stack   []frame
-	quiet   int // how many lookaheads surround the place
-	steps   int
+	program   *program
+	text      []byte // the generation prompt and the answer
+	generated int    // where the answer begins
+	pos       int    // how far the parser has read
+	closed    bool   // there is no more text
+	state     readerState
+	stack     []frame
+	quiet     int // how many lookaheads surround the place
+	steps     int
 
 	queue   []tagEvent // not applied: the parser may take them back
 	applied int        // how many events were applied before those of the queue
@@ -80,7 +84,7 @@ const (
 
 // Read starts to read an answer, behind the generation prompt.
 func (e *Envelope) Read() *Reader {
-	r := &Reader{program: e.peg.program, text: []byte(e.generation), told: len(e.generation)}
+	r := &Reader{program: e.peg.program, text: []byte(e.generation), generated: len(e.generation), told: len(e.generation)}
 	r.push(int32(e.peg.Root))
 	r.run()
 	r.settle()

@@ -290,13 +290,20 @@ func joined(pieces []Piece) []Piece {
 	return out
 }
 
-// checkLossless: content and reasoning stand in the answer in this order, and what did
-// not parse was told to its end.
+// checkLossless: content and reasoning stand in the answer in this order, content where
+// it says, and what did not parse was told to its end.
 func checkLossless(t *testing.T, r *Reader, pieces []Piece, text string) {
 	t.Helper()
 	at := 0
 	for _, p := range pieces {
 		if p.Kind > Reasoning {
+			continue
+		}
+		if p.Kind == Content {
+			if p.Start < at || !strings.HasPrefix(text[p.Start:], p.Text) {
+				t.Fatalf("%q is not at %d of %q", p.Text, p.Start, text)
+			}
+			at = p.Start + len(p.Text)
 			continue
 		}
 		for i := range len(p.Text) {

@@ -182,7 +182,7 @@ func (r *Reader) flush() {
 func (r *Reader) tell(kind PieceKind, from, to int) {
 	if from = max(from, r.told); from < to {
 		r.told = to
-		r.piece(Piece{Kind: kind, Text: string(r.text[from:to])})
+		r.piece(Piece{Kind: kind, Text: string(r.text[from:to]), Start: from - r.generated})
 	}
 }
 
@@ -205,11 +205,15 @@ func (r *Reader) reason(from, to int) {
 	r.tell(Reasoning, from, to)
 }
 
-// piece hands over a piece, joined with the one before it if they are of one kind.
+// piece hands over a piece, joined with the one before it if they are of one kind and,
+// for content, stand side by side.
 func (r *Reader) piece(p Piece) {
-	if n := len(r.out); n > 0 && p.Kind <= Reasoning && r.out[n-1].Kind == p.Kind {
-		r.out[n-1].Text += p.Text
-		return
+	if n := len(r.out); n > 0 && p.Kind <= Reasoning {
+		last := &r.out[n-1]
+		if last.Kind == p.Kind && (p.Kind == Reasoning || last.Start+len(last.Text) == p.Start) {
+			last.Text += p.Text
+			return
+		}
 	}
 	r.out = append(r.out, p)
 }

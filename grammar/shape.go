@@ -83,15 +83,19 @@ type class struct {
 	evaluated bool
 }
 
-// full is every value.
+// full is every value. The caller may change the shape, not what it points to.
 func (c *compiler) full() *shape {
-	return &shape{
-		basic:   [...]bool{true, true, true},
-		numbers: plainNumbers(),
-		strings: []text{anyText},
-		arrays:  []*array{c.anyArray()},
-		objects: []*object{c.anyObject()},
+	if c.every == nil {
+		c.every = &shape{
+			basic:   [...]bool{true, true, true},
+			numbers: plainNumbers(),
+			strings: []text{anyText},
+			arrays:  []*array{c.anyArray()},
+			objects: []*object{c.anyObject()},
+		}
 	}
+	s := *c.every
+	return &s
 }
 
 func emptyShape() *shape { return &shape{numbers: noText} }

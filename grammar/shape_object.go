@@ -202,16 +202,3 @@ func (c *compiler) wrongMembers(o *object) ([]class, error) {
 	}
 	return out, nil
 }
-
-// undeclared is the language of the names that are not among the keys.
-func (c *compiler) undeclared(keys []key) (*DFA, error) {
-	names := make([]string, len(keys))
-	for i, k := range keys {
-		names[i] = k.name
-	}
-	declared, err := trie(c.meter, names, c.limits.Product)
-	if err != nil {
-		return nil, err
-	}
-	return combine(c.meter, allTexts, declared, opMinus, c.limits.Product)
-}

@@ -119,8 +119,11 @@ var plainRunes = intersectRunes(anyRune, runeSet{{' ', '!'}, {'#', '['}, {']', a
 
 // spellStrings is the language of the JSON strings whose contents d accepts.
 func spellStrings(m *meter, d *DFA, limit int) (*DFA, error) {
-	if d.isAll() {
+	switch {
+	case d.isAll():
 		return AnyString(), nil
+	case d.isEmpty():
+		return noText, nil
 	}
 	states, err := spellQuoted(m, d)
 	if err != nil {
@@ -136,7 +139,7 @@ func spellStrings(m *meter, d *DFA, limit int) (*DFA, error) {
 // result is as good as minimal if d is.
 func spellQuoted(m *meter, d *DFA) ([]State, error) {
 	s := speller{in: d, suffixes: map[string]int32{}, uniform: map[uniformEscapes]int32{}, insides: map[uint64][]State{}}
-	s.out = make([]State, len(d.States)+2)
+	s.out = make([]State, len(d.States)+2, len(d.States)+2+escapable)
 	s.out[0].Edges = []Edge{{'"', '"', 1}}
 	s.out[len(d.States)+1].Accept = true
 	for i := range d.States {
@@ -145,7 +148,7 @@ func spellQuoted(m *meter, d *DFA) ([]State, error) {
 			return nil, err
 		}
 	}
-	return trimStates(s.out), nil
+	return s.out, nil
 }
 
 // A speller writes the states of a spelling: the opening quote, a state for each
@@ -183,6 +186,9 @@ func (s *speller) state(i int32) {
 			if lo, hi := max(e.Lo, r.Lo), min(e.Hi, r.Hi); lo <= hi {
 				edges.add(Edge{lo, hi, e.To + 1})
 			}
+		}
+		if e.Lo > '\\' {
+			continue
 		}
 		for k, r := range escapeOrder {
 			if e.Lo <= r && r <= e.Hi {

@@ -8,7 +8,7 @@ func (g *Grammar) trim() bool {
 		return false
 	}
 	for i := range g.Rules {
-		if finishes[i] {
+		if finishes[i] && hasDeadEnd(g.Rules[i].Body, finishes) {
 			g.Rules[i].Body, _ = prune(g.Rules[i].Body, finishes)
 		}
 	}
@@ -71,6 +71,22 @@ func canFinish(n Node, finishes []bool) bool {
 	return true
 }
 
+// hasDeadEnd tells whether some part of the node cannot finish.
+func hasDeadEnd(n Node, finishes []bool) bool {
+	found := false
+	walk(n, func(n Node) {
+		switch n := n.(type) {
+		case Class, *DFA, Ref:
+			found = found || !canFinish(n, finishes)
+		case Alt:
+			found = found || len(n) == 0
+		case Bag:
+			found = found || !canFinish(n, finishes)
+		}
+	})
+	return found
+}
+
 // prune is the node without its parts that cannot finish, or false if it is one
 // itself.
 func prune(n Node, finishes []bool) (Node, bool) {
@@ -94,7 +110,7 @@ func prune(n Node, finishes []bool) (Node, bool) {
 		return alternatives(parts...), true
 	case Repeat:
 		body, ok := prune(n.Body, finishes)
-		if !ok {
+		if seq, isSeq := body.(Seq); !ok || isSeq && len(seq) == 0 {
 			return Seq{}, true
 		}
 		return Repeat{body, n.Min, n.Max}, true

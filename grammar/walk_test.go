@@ -165,7 +165,7 @@ func (w *walker) rune(set []Range) {
 }
 
 func (w *walker) lexeme(d *DFA) {
-	dist := distances(d.States)
+	dist := distances(d.States, edgesInto(d.States))
 	for state, n := int32(0), 0; ; n++ {
 		s := d.States[state]
 		hurry := n > 12 || w.full()

@@ -35,6 +35,18 @@ func TestFrameAllocations(t *testing.T) {
 	}
 }
 
+// Logprobs need no memory of their own either.
+func TestLogprobsAllocations(t *testing.T) {
+	e := testEncoder()
+	e.logprobs = true
+	rogue := engine.Candidate{Piece: []byte(" Rogue"), Logprob: -0.123}
+	var ev engine.Event = engine.Text{Text: " Rogue", Tokens: []engine.Drawn{{Candidate: rogue, Top: []engine.Candidate{rogue, rogue}}}}
+	dst := e.frame(nil, ev)
+	if n := testing.AllocsPerRun(100, func() { dst = e.frame(dst[:0], ev) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 // A nullWriter takes everything.
 type nullWriter struct{ header http.Header }
 

@@ -42,6 +42,7 @@ func (s *server) chat(c *echo.Context) error {
 		node:        s.node,
 		route:       "local",
 		usage:       wire.includeUsage(),
+		logprobs:    request.Logprobs,
 	})
 	return s.answer(c, e, prepared, enc, wire.streamed())
 }

@@ -15,6 +15,7 @@ import (
 // spoken is what a client has of an answer.
 type spoken struct {
 	Content, Reasoning string
+	Tokens             []string // of the logprobs
 	Calls              []spokenCall
 	Finish             string
 }
@@ -51,6 +52,7 @@ func hear(t *testing.T, body string) spoken {
 		var answer struct {
 			Choices []struct {
 				Message, Delta wireMessage
+				Logprobs       wireLogprobs
 				FinishReason   string `json:"finish_reason"`
 			}
 		}
@@ -59,6 +61,9 @@ func hear(t *testing.T, body string) spoken {
 		}
 		for _, c := range answer.Choices {
 			s.Finish += c.FinishReason
+			for _, token := range c.Logprobs.Content {
+				s.Tokens = append(s.Tokens, token.Token)
+			}
 			s.add(t, c.Message, false)
 			s.add(t, c.Delta, true)
 		}
@@ -165,8 +170,8 @@ func TestStreamEqualsWhole(t *testing.T) {
 	for range 300 {
 		e, want := randomAnswer(random, word)
 		h.model.Serve(e)
-		whole := hear(t, do(t, h, post(chatPath, chatBody(""))).Body.String())
-		streamed := hear(t, do(t, h, post(chatPath, chatBody(`"stream":true`))).Body.String())
+		whole := hear(t, do(t, h, post(chatPath, chatBody(`"logprobs":true`))).Body.String())
+		streamed := hear(t, do(t, h, post(chatPath, chatBody(`"logprobs":true,"stream":true`))).Body.String())
 		if diff := cmp.Diff(want, whole); diff != "" {
 			t.Fatalf("%+v: whole, -want +got:\n%s", e.events, diff)
 		}
@@ -185,8 +190,14 @@ func randomAnswer(random *rand.Rand, word func() string) (*script, spoken) {
 		want.Reasoning += all[len(all)-1].(engine.Text).Text
 	}
 	for range random.IntN(3) {
-		all = append(all, engine.Text{Text: word()})
-		want.Content += all[len(all)-1].(engine.Text).Text
+		text := engine.Text{Text: word()}
+		for range random.IntN(3) {
+			token := word()
+			text.Tokens = append(text.Tokens, engine.Drawn{Candidate: engine.Candidate{Piece: []byte(token), Logprob: -1}})
+			want.Tokens = append(want.Tokens, token)
+		}
+		all = append(all, text)
+		want.Content += text.Text
 	}
 	reason := engine.FinishStop
 	for i := range random.IntN(4) {

@@ -39,7 +39,7 @@ type chatRequest struct {
 	ParallelToolCalls *bool           `json:"parallel_tool_calls"`
 	ResponseFormat    *chatFormat     `json:"response_format"`
 	Logprobs          *bool           `json:"logprobs"`
-	TopLogprobs       later           `json:"top_logprobs"`
+	TopLogprobs       *limit          `json:"top_logprobs"`
 	Route             *string         `json:"route"`
 
 	// Taken and ignored.
@@ -136,7 +136,7 @@ func DecodeChat(body []byte) (*engine.Request, error) {
 
 // toRequest checks the parameters and says them in the engine's words.
 func (r *chatRequest) toRequest() (*engine.Request, error) {
-	for _, check := range []func() *fault{r.checkRanges, r.checkOffered} {
+	for _, check := range []func() *fault{r.checkRanges, r.checkLogprobs, r.checkOffered} {
 		if f := check(); f != nil {
 			return nil, f.public()
 		}
@@ -146,10 +146,12 @@ func (r *chatRequest) toRequest() (*engine.Request, error) {
 		return nil, f.public()
 	}
 	request := &engine.Request{
-		MaxTokens: r.maxTokens(),
-		Sampling:  r.sampling(),
-		OneCall:   r.ParallelToolCalls != nil && !*r.ParallelToolCalls,
-		Thinking:  r.ChatTemplateKwargs != nil && isTrue(r.ChatTemplateKwargs.EnableThinking),
+		MaxTokens:   r.maxTokens(),
+		Sampling:    r.sampling(),
+		OneCall:     r.ParallelToolCalls != nil && !*r.ParallelToolCalls,
+		Thinking:    r.ChatTemplateKwargs != nil && isTrue(r.ChatTemplateKwargs.EnableThinking),
+		Logprobs:    isTrue(r.Logprobs),
+		TopLogprobs: clamp(r.TopLogprobs),
 	}
 	request.Sampling.Bias = bias
 	if f := r.fill(request); f != nil {
@@ -226,8 +228,6 @@ func (r *chatRequest) checkOffered() *fault {
 	switch {
 	case r.N != nil && *r.N != 1:
 		return &fault{engine.CodeUnsupported, "n", "must be 1 on this node"}
-	case isTrue(r.Logprobs):
-		return unsupported("logprobs")
 	case r.Route != nil && *r.Route != "local" && *r.Route != "gateway":
 		return invalid("route", "must be local or gateway")
 	}

@@ -18,6 +18,7 @@ type chatAnswer struct {
 	node        string
 	route       string // local or gateway
 	usage       bool   // of a stream: with a usage chunk
+	logprobs    bool   // of the content
 }
 
 // chatEncoder says events as chat completion chunks, or as one completion.
@@ -28,6 +29,7 @@ type chatEncoder struct {
 
 	calls              []chatCall // that have begun
 	content, reasoning []byte     // of the whole answer
+	tokens             []byte     // of the content: of the whole answer, or of a chunk
 	finish             engine.Finish
 }
 
@@ -89,7 +91,13 @@ func (e *chatEncoder) openDelta(dst []byte, first string) []byte {
 // closeDelta appends what follows the members of a delta, of which last is the end.
 func (e *chatEncoder) closeDelta(dst []byte, last string) []byte {
 	dst = append(dst, last...)
-	dst = append(dst, `},"logprobs":null,"finish_reason":null}]`...)
+	dst = append(dst, `},"logprobs":null`...)
+	return e.closeChunk(dst)
+}
+
+// closeChunk appends what follows the delta and the logprobs of a chunk.
+func (e *chatEncoder) closeChunk(dst []byte) []byte {
+	dst = append(dst, `,"finish_reason":null}]`...)
 	return append(dst, e.tail...)
 }
 
@@ -100,7 +108,12 @@ func (e *chatEncoder) appendText(dst []byte, t engine.Text) []byte {
 		dst = e.openDelta(dst, `"content":`)
 	}
 	dst = appendString(dst, t.Text)
-	return e.closeDelta(dst, "")
+	if !e.logprobs || t.Reasoning {
+		return e.closeDelta(dst, "")
+	}
+	e.tokens = appendTokens(e.tokens[:0], t.Tokens)
+	dst = append(dst, `},"logprobs":`...)
+	return e.closeChunk(appendLogprobs(dst, e.tokens))
 }
 
 // appendCallStart appends the chunk that names the last call.
@@ -175,6 +188,7 @@ func (e *chatEncoder) fold(ev engine.Event) {
 			e.reasoning = append(e.reasoning, ev.Text...)
 		} else {
 			e.content = append(e.content, ev.Text...)
+			e.tokens = appendTokens(e.tokens, ev.Tokens)
 		}
 	case engine.CallStart:
 		e.begin(ev)
@@ -208,7 +222,13 @@ func (e *chatEncoder) body(dst []byte) []byte {
 		dst = appendString(dst, string(e.reasoning))
 	}
 	dst = e.appendCalls(dst)
-	dst = append(dst, `},"logprobs":null,"finish_reason":"`...)
+	dst = append(dst, `},"logprobs":`...)
+	if e.logprobs {
+		dst = appendLogprobs(dst, e.tokens)
+	} else {
+		dst = append(dst, `null`...)
+	}
+	dst = append(dst, `,"finish_reason":"`...)
 	dst = append(dst, chatReason(e.finish.Reason)...)
 	dst = append(dst, `"}],"usage":`...)
 	dst = appendChatUsage(dst, e.finish.Usage)

@@ -214,17 +214,6 @@ func readInteger(d *jsontext.Decoder) (n int64, inside bool, err error) {
 	return int64(f), true, nil
 }
 
-// later is a parameter that the dialect has and this version does not take:
-// anything but null is refused by name.
-type later struct{}
-
-func (*later) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	if d.PeekKind() != 'n' {
-		return unsupported("")
-	}
-	return d.SkipValue()
-}
-
 func isTrue(b *bool) bool { return b != nil && *b }
 
 // isSet tells whether v is there and not null.

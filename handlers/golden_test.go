@@ -86,13 +86,14 @@ func stable(s string) string {
 	return s
 }
 
-// scriptOf reads the events of a golden file: first, text "…", reasoning "…",
-// call NAME, or with the model's own id call NAME ID, arguments "…", end of a call,
+// scriptOf reads the events of a golden file: first, text "…", reasoning "…", token
+// "…" LOGPROB with likely ones behind it in the same way, all before their text, call NAME, or with the model's own id call NAME ID, arguments "…", end of a call,
 // finish REASON, error CODE "…", panic "…".
 func scriptOf(t *testing.T, lines string) *script {
 	t.Helper()
 	s := &script{}
 	usage := engine.Usage{Prompt: 17, Cached: 8}
+	var tokens []engine.Drawn
 	for line := range strings.Lines(lines) {
 		verb, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		unquoted := func(q string) string {
@@ -110,7 +111,11 @@ func scriptOf(t *testing.T, lines string) *script {
 			if verb == "reasoning" {
 				usage.Reasoning++
 			}
-			s.events = append(s.events, engine.Text{Text: unquoted(rest), Reasoning: verb == "reasoning"})
+			s.events = append(s.events, engine.Text{Text: unquoted(rest), Reasoning: verb == "reasoning", Tokens: tokens})
+			tokens = nil
+		case "token":
+			all := candidatesOf(t, rest)
+			tokens = append(tokens, engine.Drawn{Candidate: all[0], Top: all[1:]})
 		case "call":
 			name, id, _ := strings.Cut(rest, " ")
 			s.events = append(s.events, engine.CallStart{ID: id, Name: name})
@@ -132,4 +137,25 @@ func scriptOf(t *testing.T, lines string) *script {
 		}
 	}
 	return s
+}
+
+// candidatesOf reads "…" LOGPROB, one or more times.
+func candidatesOf(t *testing.T, text string) []engine.Candidate {
+	t.Helper()
+	var all []engine.Candidate
+	for text != "" {
+		quoted, err := strconv.QuotedPrefix(text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		piece, _ := strconv.Unquote(quoted)
+		number, rest, _ := strings.Cut(strings.TrimSpace(text[len(quoted):]), " ")
+		logprob, err := strconv.ParseFloat(number, 32)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		all = append(all, engine.Candidate{Piece: []byte(piece), Logprob: float32(logprob)})
+		text = strings.TrimSpace(rest)
+	}
+	return all
 }

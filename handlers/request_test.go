@@ -81,8 +81,13 @@ func TestContractParameters(t *testing.T) {
 		bad("bias_two_names", `"logit_bias":{"05":1}`, inv, "logit_bias.05", "logit_bias.05 must be named by a token id"),
 		bad("bias_huge_id", `"logit_bias":{"99999999999999999999":1}`, inv, "logit_bias.99999999999999999999",
 			"logit_bias.99999999999999999999 names a token that no vocabulary has"),
-		bad("later_logprobs", `"logprobs":true`, uns, "logprobs", "logprobs is not supported on this node"),
-		bad("later_top_logprobs", `"top_logprobs":0`, uns, "top_logprobs", "top_logprobs is not supported on this node"),
+		bad("C134_logprobs_type", `"logprobs":1`, inv, "logprobs", "logprobs must be true or false"),
+		bad("C134_top_logprobs_type", `"logprobs":true,"top_logprobs":"1"`, inv, "top_logprobs", "top_logprobs must be an integer"),
+		bad("C134_top_logprobs_low", `"logprobs":true,"top_logprobs":-1`, inv, "top_logprobs", "top_logprobs must be between 0 and 20"),
+		bad("C134_top_logprobs_high", `"logprobs":true,"top_logprobs":21`, inv, "top_logprobs", "top_logprobs must be between 0 and 20"),
+		bad("top_logprobs_alone", `"top_logprobs":0`, inv, "top_logprobs", "top_logprobs is only allowed with logprobs set to true"),
+		bad("top_logprobs_without", `"logprobs":false,"top_logprobs":2`, inv, "top_logprobs",
+			"top_logprobs is only allowed with logprobs set to true"),
 	})
 }
 
@@ -177,6 +182,8 @@ func TestContractToRequest(t *testing.T) {
 		{"C128_completion_wins", `"max_tokens":50,"max_completion_tokens":3`, just(func(r *engine.Request) { r.MaxTokens = 3 })},
 		{"C130_stop_string", `"stop":"END"`, just(func(r *engine.Request) { r.Stop = []string{"END"} })},
 		{"C130_stop_list", `"stop":["a","\n"]`, just(func(r *engine.Request) { r.Stop = []string{"a", "\n"} })},
+		{"C134_logprobs", `"logprobs":true`, just(func(r *engine.Request) { r.Logprobs = true })},
+		{"C134_top_logprobs", `"logprobs":true,"top_logprobs":20`, just(func(r *engine.Request) { r.Logprobs, r.TopLogprobs = true, 20 })},
 		{"C139_thinking", `"chat_template_kwargs":{"enable_thinking":true}`, just(func(r *engine.Request) { r.Thinking = true })},
 	} {
 		t.Run(c.name, func(t *testing.T) { checkRequest(t, chatBody(c.more), c.want) })

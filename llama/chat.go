@@ -15,8 +15,9 @@ type Chat interface {
 	// error that wraps ErrTemplate means that the template refuses this
 	// conversation; its text says why.
 	Render(in ChatInput) (Prompt, error)
-	// Envelope tells how the template writes calls of these tools. An error that
-	// wraps ErrTemplate means that the template does not take tools.
+	// Envelope tells how the template writes answers, with calls of these tools if
+	// there are any. An error that wraps ErrTemplate means that the template does not
+	// take tools.
 	Envelope(in EnvelopeInput) (Envelope, error)
 	// Caps tells what the template can express.
 	Caps() ChatCaps
@@ -81,12 +82,9 @@ type Prompt struct {
 	// Preserved are control texts that mean something inside the answer, so that
 	// their tokens are text there.
 	Preserved []string
-	// Parser is common/chat's parser of the answer, serialized
-	// (common_chat_params.parser).
-	Parser string
 }
 
-// EnvelopeInput is what the form of an answer with calls depends on.
+// EnvelopeInput is what the form of an answer depends on.
 type EnvelopeInput struct {
 	// Tools are the tools as common/chat may see them: names, and parameters with
 	// plain types (grammar.Skeleton).
@@ -100,8 +98,7 @@ type EnvelopeInput struct {
 	Thinking bool
 }
 
-// Envelope is the form of an answer with calls, as common/chat knows it
-// (common_chat_params).
+// Envelope is the form of an answer, as common/chat knows it (common_chat_params).
 type Envelope struct {
 	// Parser is common/chat's parser of the answer, serialized; it reads the
 	// generation prompt first.
@@ -110,6 +107,8 @@ type Envelope struct {
 	Format int
 	// Generation is the start of the assistant's turn.
 	Generation string
+	// Thinking tells that the reasoning has begun in Generation.
+	Thinking bool
 	// Preserved are control texts that mean something inside the answer.
 	Preserved []string
 	// Triggers are the texts that begin a call, where common/chat names them as

@@ -65,10 +65,11 @@ func answer(t *testing.T, e *engine.Engine, p *engine.Prepared, started func()) 
 
 // realEngine makes an engine over the real model with so many cells. stop ends
 // it and returns how often a sequence was preempted.
-func realEngine(t *testing.T, model llama.Model, cells int) (e *engine.Engine, stop func() int) {
+func realEngine(t *testing.T, model llama.Model, p engine.Params, cells int) (e *engine.Engine, stop func() int) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	e, err := engine.New(model, engine.Params{Cells: cells, KV: llama.KVQ8_0, Threads: 1, Metrics: registry, Log: slog.New(slog.DiscardHandler)})
+	p.Cells, p.Threads, p.Metrics, p.Log = cells, 1, registry, slog.New(slog.DiscardHandler)
+	e, err := engine.New(model, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,9 +93,9 @@ func realEngine(t *testing.T, model llama.Model, cells int) (e *engine.Engine, s
 
 // answers asks questions at the same time, of a new engine: with cells in use, new
 // tokens may land in another order, and then rounding differs.
-func answers(t *testing.T, model llama.Model, topics []string) map[string]string {
+func answers(t *testing.T, model llama.Model, params engine.Params, topics []string) map[string]string {
 	t.Helper()
-	e, stop := realEngine(t, model, 2048)
+	e, stop := realEngine(t, model, params, 2048)
 	defer stop()
 	all := make(map[string]string)
 	var mu sync.Mutex
@@ -114,9 +115,9 @@ func answers(t *testing.T, model llama.Model, topics []string) map[string]string
 
 // preempted asks a question while an earlier request takes the cells, so that it
 // is preempted in the middle of its answer, loses its cells, and is computed again.
-func preempted(t *testing.T, model llama.Model, topic string) string {
+func preempted(t *testing.T, model llama.Model, params engine.Params, topic string) string {
 	t.Helper()
-	e, stop := realEngine(t, model, 256)
+	e, stop := realEngine(t, model, params, 256)
 	earlier := question(model, "everything"+strings.Repeat(", and more", 56))
 	first, second := prepare(t, e, earlier), prepare(t, e, question(model, topic))
 	var group sync.WaitGroup
@@ -131,12 +132,12 @@ func preempted(t *testing.T, model llama.Model, topic string) string {
 	return text
 }
 
-// With flash attention and quantized weights and cache llama.cpp computes a row the
-// same whatever else is in the batch, so an answer is the same alone, among others
-// and when it was preempted.
+// With flash attention and quantized weights llama.cpp computes a row the same whatever
+// else is in the batch, if the cache is quantized too or fewer than 64 rows are computed
+// at a time. So an answer is the same alone, among others and when it was preempted.
 func TestSameAnswerAloneAmongOthersAndPreempted(t *testing.T) {
 	if testing.Short() {
-		t.Skip("4,000 tokens of a real model")
+		t.Skip("8,000 tokens of a real model")
 	}
 	backend, err := openBackend(slog.New(slog.DiscardHandler), 1)
 	if err != nil {
@@ -148,22 +149,27 @@ func TestSameAnswerAloneAmongOthersAndPreempted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer model.Close()
+	t.Run("quantized cache", func(t *testing.T) { sameAnswers(t, model, engine.Params{KV: llama.KVQ8_0}) })
+	t.Run("63 rows", func(t *testing.T) { sameAnswers(t, model, engine.Params{UBatch: 63}) })
+}
+
+func sameAnswers(t *testing.T, model llama.Model, params engine.Params) {
 	alone := make(map[string]string)
 	for _, topic := range topics {
-		alone[topic] = answers(t, model, []string{topic})[topic]
+		alone[topic] = answers(t, model, params, []string{topic})[topic]
 		if len(alone[topic]) < 64 {
 			t.Errorf("%s: the answer is %q", topic, alone[topic])
 		}
 	}
 	for group := range slices.Chunk(slices.Concat(topics, topics[:7]), 9) {
-		for topic, text := range answers(t, model, group) {
+		for topic, text := range answers(t, model, params, group) {
 			if diff := cmp.Diff(alone[topic], text); diff != "" {
 				t.Errorf("%s, alone and among 8 others (-alone +among):\n%s", topic, diff)
 			}
 		}
 	}
 	for _, topic := range topics {
-		if diff := cmp.Diff(alone[topic], preempted(t, model, topic)); diff != "" {
+		if diff := cmp.Diff(alone[topic], preempted(t, model, params, topic)); diff != "" {
 			t.Errorf("%s, alone and preempted (-alone +preempted):\n%s", topic, diff)
 		}
 	}

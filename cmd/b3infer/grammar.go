@@ -17,8 +17,8 @@ import (
 func (p *program) grammarCommand() *cobra.Command {
 	var o grammarOptions
 	cmd := &cobra.Command{
-		Use:   "grammar --schema FILE [--check FILE...] | --jsonl [FILE]",
-		Short: "Print the grammar that a JSON Schema becomes, or check instances against it",
+		Use:   "grammar --schema FILE [--check FILE... | --stats --model FILE] | --jsonl [FILE]",
+		Short: "Print the grammar that a JSON Schema becomes, check instances against it, or measure it",
 		Long: `grammar prints, as GBNF, the grammar to which a JSON Schema binds a model's
 answers. No model is needed.
 
@@ -34,11 +34,17 @@ file, or from stdin, and answers each with a line {"id", "ok", "error", "path",
 JSON pointer to the keyword that is to blame; of each instance whether it is
 admitted; and the time that the grammar took.
 
+--stats tells what the grammar costs with a model's vocabulary: the time to
+compile it, the size of its automaton, and how long token masks take along random
+texts of it, the first time (cold) and again (warm). Only the vocabulary is read
+from the model's file.
+
 What cannot be enforced is an error, or, with --best-effort, is told on stderr
 and left out, so that the grammar admits more than the schema. GBNF cannot say
 that an array's items differ: that is checked, but not printed.`,
 		Example: `  b3infer grammar --schema person.json
   b3infer grammar --schema person.json --check alice.json bob.json
+  b3infer grammar --schema person.json --stats --model m.gguf
   b3infer grammar --jsonl < schemas.jsonl > results.jsonl`,
 		RunE: func(_ *cobra.Command, args []string) error { return p.runGrammar(o, args) },
 	}
@@ -46,16 +52,22 @@ that an array's items differ: that is checked, but not printed.`,
 	flags.StringVar(&o.schema, "schema", "", "a `file` with a JSON Schema; - is stdin")
 	flags.BoolVar(&o.check, "check", false, "check the instances in the named files, or on stdin")
 	flags.BoolVar(&o.jsonl, "jsonl", false, "compile and check in bulk, a schema a line")
+	flags.BoolVar(&o.stats, "stats", false, "measure the grammar with the vocabulary of --model")
+	modelFlag(flags, &o.model)
+	flags.BoolVar(&o.json, "json", false, "with --stats: print JSON")
 	flags.BoolVar(&o.bestEffort, "best-effort", false, "leave out what cannot be enforced")
 	return cmd
 }
 
 type grammarOptions struct {
-	schema                   string
-	check, jsonl, bestEffort bool
+	schema, model                         string
+	check, jsonl, stats, json, bestEffort bool
 }
 
 func (p *program) runGrammar(o grammarOptions, args []string) error {
+	if err := o.checkStats(args); err != nil {
+		return err
+	}
 	switch {
 	case o.jsonl && (o.schema != "" || o.check):
 		return errors.New("--jsonl has schemas and instances of its own: leave out --schema and --check")
@@ -67,6 +79,8 @@ func (p *program) runGrammar(o grammarOptions, args []string) error {
 		return errors.New("no schema: give one with --schema FILE, or many with --jsonl")
 	case o.schema == "-" && o.check && len(args) == 0:
 		return errors.New("the schema is on stdin: name the files to check")
+	case o.stats:
+		return p.showStats(o)
 	}
 	g, err := p.readGrammar(o)
 	if err != nil {

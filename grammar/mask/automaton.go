@@ -57,13 +57,14 @@ type Automaton struct {
 	mu      sync.Mutex // guards all below
 	program *program
 	store
-	moves    transitions
-	closure  closure
-	memories memories
-	recipes  recipes
-	mixture  mixture
-	inners   []*inner // of configurations that have no frame but bottom
-	innerAt  int      // bytes of inners
+	moves      transitions
+	closure    closure
+	memories   memories
+	recipes    recipes
+	forcedRuns forcedRuns
+	mixture    mixture
+	inners     []*inner // of configurations that have no frame but bottom
+	innerAt    int      // bytes of inners
 
 	first int32 // the configuration at the start of the text
 	epoch uint32
@@ -95,7 +96,7 @@ func newAutomaton(g *grammar.Grammar, v *Vocabulary, l Limits) *Automaton {
 // restart forgets all that was worked out and begins a new epoch.
 func (a *Automaton) restart() {
 	a.program = a.vocab.shared.extended(a.grammar)
-	a.store, a.moves, a.recipes, a.inners, a.innerAt = store{}, transitions{}, recipes{}, nil, 0
+	a.store, a.moves, a.recipes, a.forcedRuns, a.inners, a.innerAt = store{}, transitions{}, recipes{}, forcedRuns{}, nil, 0
 	a.store.reset()
 	a.moves.reset()
 	if a.memories = (memories{}); a.program.remembers {
@@ -137,7 +138,7 @@ func (a *Automaton) enter() error {
 
 // size is about how many bytes the automaton holds.
 func (a *Automaton) size() int {
-	return a.program.size() + a.store.bytes() + a.moves.bytes() + a.recipes.bytes() + a.memories.bytes() + a.fill.bytes() + a.innerAt
+	return a.program.size() + a.store.bytes() + a.moves.bytes() + a.recipes.bytes() + a.memories.bytes() + a.fill.bytes() + a.forcedRuns.size + a.innerAt
 }
 
 // Bytes is about how much memory the automaton held beside its grammar when it

@@ -18,10 +18,15 @@ func (s *Sequence) Forced() ([]Piece, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
-	a, config := s.a, s.last().config
-	if config == over {
+	if s.last().config == over {
 		return nil, nil
 	}
+	out := s.a.forced(s.last().config)
+	return out, s.a.fault
+}
+
+// forced is what comes next behind a configuration.
+func (a *Automaton) forced(config int32) []Piece {
 	var out []Piece
 	for read := 0; read < maxForced && a.fault == nil && !a.configs[config].ends; read++ {
 		b, token, ok := a.onlyWay(config)
@@ -40,7 +45,7 @@ func (s *Sequence) Forced() ([]Piece, error) {
 		last.Text = append(last.Text, b)
 		config = a.next(config, b)
 	}
-	return out, a.fault
+	return out
 }
 
 // onlyWay is the byte or the token that a configuration goes on with, if there

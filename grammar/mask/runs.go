@@ -92,18 +92,28 @@ func width(edges []byteEdge) int {
 // takes back what does not hold, up and down in turns.
 func (b *builder) runLengths(classes classSet, alive []classSet) []uint8 {
 	lengths := make([]uint8, len(b.drafts))
-	var order []int32
+	var order []runTargets
+	var targets []int32
 	for id, s := range alive {
 		if s&classes == classes {
+			from := len(targets)
+			targets = b.appendTargets(targets, int32(id), classes)
 			lengths[id] = maxLongest
-			order = append(order, int32(id))
+			order = append(order, runTargets{int32(id), span{int32(from), int32(len(targets))}})
 		}
 	}
 	for range maxRunPasses {
 		changed := false
-		for _, id := range order {
-			if n := b.runLength(id, classes, lengths); n < lengths[id] {
-				lengths[id], changed = n, true
+		for _, t := range order {
+			n := uint8(maxLongest)
+			for _, to := range targets[t.to.from:t.to.to] {
+				n = min(n, b.lengthAt(to, classes, lengths))
+			}
+			if n < maxLongest {
+				n++
+			}
+			if n < lengths[t.id] {
+				lengths[t.id], changed = n, true
 			}
 		}
 		if !changed {
@@ -115,23 +125,31 @@ func (b *builder) runLengths(classes classSet, alive []classSet) []uint8 {
 	return lengths
 }
 
-func (b *builder) runLength(id int32, classes classSet, lengths []uint8) uint8 {
-	least := uint8(maxLongest)
-	for _, e := range b.drafts[id].bytes {
-		if !e.touches(classes) {
-			continue
+// runTargets is a state and where characters of a run's classes lead from it.
+type runTargets struct {
+	id int32
+	to span
+}
+
+// appendTargets appends the states that characters of the classes lead to.
+func (b *builder) appendTargets(targets []int32, id int32, classes classSet) []int32 {
+	from := len(targets)
+	add := func(to int32) {
+		if !slices.Contains(targets[from:], to) {
+			targets = append(targets, to)
 		}
-		least = min(least, b.lengthAt(e.to, classes, lengths))
+	}
+	for _, e := range b.drafts[id].bytes {
+		if e.touches(classes) {
+			add(e.to)
+		}
 	}
 	if classes&wideClass != 0 {
 		for _, shape := range wideShapes {
-			b.eachEnd(id, shape, func(to int32) { least = min(least, b.lengthAt(to, classes, lengths)) })
+			b.eachEnd(id, shape, add)
 		}
 	}
-	if least < maxLongest {
-		least++
-	}
-	return least
+	return targets
 }
 
 // lengthAt is how many bytes a state stays alive on, as far as is known.

@@ -121,7 +121,6 @@ func (c *chat) Render(in llama.ChatInput) (llama.Prompt, error) {
 		ThinkEnd:   r.thinkEnds,
 		Stops:      r.stops,
 		Preserved:  r.preserved,
-		Parser:     r.parser,
 	}
 	if in.NoGenerationPrompt {
 		p.Generation = ""

@@ -12,11 +12,11 @@ import (
 	"github.com/b3os/b3infer/llama"
 )
 
-// Envelope tells how the template writes calls. common/chat makes a parser of
+// Envelope tells how the template writes answers. common/chat makes a parser of
 // answers for the tools, and the history shows how calls are spaced.
 func (c *chat) Envelope(in llama.EnvelopeInput) (llama.Envelope, error) {
 	t := c.template
-	if c.toolUse != nil {
+	if len(in.Tools) > 0 && c.toolUse != nil {
 		t = c.toolUse
 	}
 	calls := calling{choice: C.B3_CHOICE_AUTO, parallel: in.Parallel}
@@ -33,6 +33,7 @@ func (c *chat) Envelope(in llama.EnvelopeInput) (llama.Envelope, error) {
 	}
 	return llama.Envelope{
 		Parser: r.parser, Format: r.format, Generation: r.generation,
+		Thinking:  opens(r.generation, r.thinkStart, r.thinkEnds),
 		Preserved: r.preserved, Triggers: r.triggers,
 		Example: t.example(asked, r, in.Parallel),
 	}, nil

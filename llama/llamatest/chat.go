@@ -73,12 +73,7 @@ func (c *Chat) Render(in llama.ChatInput) (llama.Prompt, error) {
 			return llama.Prompt{}, err
 		}
 	}
-	parser, err := plainParser()
-	if err != nil {
-		return llama.Prompt{}, err
-	}
 	p := llama.Prompt{
-		Parser:     parser,
 		ThinkStart: "<think>",
 		ThinkEnd:   []string{"</think>"},
 		Preserved:  []string{"<think>", "</think>", "<tool_call>", "</tool_call>"},

@@ -1,9 +1,8 @@
 // Collects JSON Schemas from folders of unpacked packages and makes instances of
-// them, to score the grammar compiler on schemas of the wild:
+// them, to score the grammar compiler on schemas of the wild. scripts/grammar/wild
+// runs it in a folder with the modules that it needs:
 //
-//	npm install ajv ajv-draft-04 ajv-formats json-schema-faker eslint …
-//	node scripts/grammar/wild.mjs FOLDER... > wild.jsonl
-//	B3INFER_WILD_SCHEMAS=wild.jsonl go test -run TestWild -v ./grammar
+//	node wild.mjs FOLDER... > wild.jsonl
 //
 // Each line is {"id", "schema", "tests": [{"data", "valid"}]}. Instances are made
 // by json-schema-faker; near misses are instances with one change. What is valid
@@ -136,7 +135,7 @@ function validatorOf(schema) {
   const ajv = new Ajv({ strict: false, logger: false, validateSchema: false, unicodeRegExp: true })
   addFormats(ajv)
   const plain = { ...schema }
-  if (!/json-schema\.org/.test(plain.$schema ?? '')) delete plain.$schema
+  if (!/json-schema\.org\/draft/.test(plain.$schema ?? '')) delete plain.$schema // ajv refuses dialects that it does not know
   return ajv.compile(plain)
 }
 
