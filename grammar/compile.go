@@ -25,6 +25,7 @@ type compiler struct {
 	strict       bool
 	unique       bool
 	comma, colon string
+	notation     *notation // nil for JSON
 	limits       Limits
 	meter        *meter
 	doc          *document
@@ -37,7 +38,7 @@ type compiler struct {
 	bounded      map[string]text     // of strings, by their pattern
 	bounds       map[string]*DFA     // of numbers
 	narrowed     map[[2]*DFA]*DFA    // two sets of numbers to what is in both
-	spelled      map[*DFA]*DFA       // string contents to JSON strings
+	spelled      map[*DFA]*DFA       // string contents to how they stand in a string
 	written      map[numbered]*DFA   // numbers to their spellings
 	repeats      map[*array]bool     // whose items may come again, for best effort
 	relaxed      []Unenforceable

@@ -80,7 +80,7 @@ func (e *Envelope) Calls() bool { return e.peg.facts[e.peg.Root].call }
 
 // Grammar is the answers that call asks for, behind the generation prompt. Its
 // tools are those that the envelope was made for, or some of them. The error is
-// ErrNoCalls, ErrNotation, a *ToolError, or says what of the template is not understood.
+// ErrNoCalls, a *ToolError, or says what of the template is not understood.
 func (e *Envelope) Grammar(call Call) (*Grammar, error) {
 	if !e.Calls() && (call.Answer == nil || call.Mode != Auto) {
 		return nil, ErrNoCalls

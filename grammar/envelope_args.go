@@ -236,11 +236,7 @@ func (a *arguments) raw(t *term, form textForm) (Node, error) {
 		return inset{lexeme(d)}, err
 	}
 	for _, s := range t.shape.strings {
-		s = s.tighten()
-		if s.product() > maxTextProduct && (s.min > 0 || s.max != Unbounded) {
-			s = s.shortened()
-		}
-		d, err := a.c.language([]text{s})
+		d, err := a.c.counted(s.tighten())
 		if err == nil {
 			d, err = avoiding(m, d, slices.Concat(form.forbidden, form.delimited), limit)
 		}
@@ -306,8 +302,9 @@ func (f *former) arguments(at spot, n *pegNode) (Node, error) {
 		return nil, err
 	}
 	if f.peg.find(n.Child, func(n *pegNode) bool { return n.Type == "schema" }) < 0 {
-		if f.peg.find(n.Child, func(n *pegNode) bool { return n.Type == "rule" && n.Name == gemmaDict }) >= 0 {
-			return nil, ErrNotation
+		if a.c.notation = f.e.notation(n.Child); a.c.notation != nil {
+			whole, err := a.whole(&f.rules)
+			return whole, f.toolError(at.tool, a, err)
 		}
 		// A tagged tool without arguments.
 		next := at
@@ -481,10 +478,3 @@ func chain(b Bag) Node {
 	}
 	return sequence(parts...)
 }
-
-// gemmaDict is the rule of Gemma 4's notation for objects.
-const gemmaDict = "gemma4-dict"
-
-// ErrNotation is returned for templates whose notation for arguments cannot be
-// held to a schema.
-var ErrNotation = errors.New("the chat template writes arguments in a notation that cannot be held to a schema")

@@ -120,6 +120,9 @@ func (f *former) sequence(at spot) (full, stopped Node, err error) {
 			next.forbidden = append(slices.Clip(next.forbidden), f.peg.literalUnder(n.Child))
 			continue
 		}
+		if i+1 < len(parts) && f.peg.skips(next.id, parts[i+1].id) {
+			continue
+		}
 		var c, stop Node
 		if i+1 < len(parts) && f.listed(next, parts[i+1].id) {
 			c, err = f.separated(next, parts[i+1])
