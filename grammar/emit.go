@@ -181,18 +181,10 @@ func (e *emitter) quoted(d *DFA) (Node, error) {
 	spelled := e.c.spelled[d]
 	if spelled == nil {
 		var err error
-		if n := e.c.notation; n != nil {
-			spelled, err = avoiding(e.c.meter, d, []string{n.mark}, e.c.limits.Product)
-		} else {
-			spelled, err = spellStrings(e.c.meter, d, e.c.limits.Product)
-		}
-		if err != nil {
+		if spelled, err = spellStrings(e.c.meter, d, e.c.limits.Product); err != nil {
 			return nil, err
 		}
 		e.c.spelled[d] = spelled
-	}
-	if n := e.c.notation; n != nil {
-		return n.string(spelled), nil
 	}
 	return lexeme(spelled), nil
 }

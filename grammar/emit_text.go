@@ -9,15 +9,11 @@ import (
 // allows it, or become states where these are few. Elsewhere the spelling is
 // sound but leaves long strings out: see boundedLoops and shortened.
 func (e *emitter) text(t text, name string) (Node, error) {
+	if e.c.notation != nil {
+		return e.c.marked(t)
+	}
 	if t.min == 0 && t.max == Unbounded {
 		return e.quoted(t.dfa)
-	}
-	if e.c.notation != nil {
-		d, err := e.c.counted(t)
-		if err != nil {
-			return nil, err
-		}
-		return e.quoted(d)
 	}
 	kind := t.dfa.loops()
 	switch {
@@ -77,15 +73,6 @@ func (t text) shortened() text {
 		t.max = most
 	}
 	return t
-}
-
-// counted is the texts as an automaton that counts their characters, as far as that
-// has states enough.
-func (c *compiler) counted(t text) (*DFA, error) {
-	if t.product() > maxTextProduct && (t.min > 0 || t.max != Unbounded) {
-		t = t.shortened()
-	}
-	return c.language([]text{t})
 }
 
 // A loopKind says what cycles an automaton has.

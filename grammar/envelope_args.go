@@ -229,17 +229,13 @@ func (a *arguments) value(rules *ruleList, name string, form textForm) (Node, er
 
 // raw is the strings of a term as they are, as far as they have no delimiter.
 func (a *arguments) raw(t *term, form textForm) (Node, error) {
-	m, limit := a.c.meter, a.c.limits.Product
 	var alt []Node
 	if texts := t.shape.strings; len(texts) == 1 && texts[0].dfa.isAll() && texts[0].min == 0 && texts[0].max == Unbounded {
 		d, err := a.until(slices.Concat(form.forbidden, form.delimited))
 		return inset{lexeme(d)}, err
 	}
 	for _, s := range t.shape.strings {
-		d, err := a.c.counted(s.tighten())
-		if err == nil {
-			d, err = avoiding(m, d, slices.Concat(form.forbidden, form.delimited), limit)
-		}
+		d, err := a.c.bare(s, slices.Concat(form.forbidden, form.delimited))
 		if err != nil {
 			return nil, a.c.blame(err, t.origin(), "")
 		}

@@ -15,8 +15,19 @@ type notation struct {
 	keys   *DFA   // the keys that can be written
 }
 
-// string is a string of a language that has no marks.
-func (n *notation) string(d *DFA) Node { return sequence(n.marker, lexeme(d), n.marker) }
+// marked is strings between marks.
+func (c *compiler) marked(t text) (Node, error) {
+	n, key := c.notation, countedDFA{t.dfa, t.min, t.max}
+	d := c.between[key]
+	if d == nil {
+		var err error
+		if d, err = c.bare(t, []string{n.mark}); err != nil {
+			return nil, err
+		}
+		c.between[key] = d
+	}
+	return sequence(n.marker, lexeme(d), n.marker), nil
+}
 
 // spelledValue is a value that has no keys, of which the text is known.
 func (c *compiler) spelledValue(text string) Node {
