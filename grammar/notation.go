@@ -112,11 +112,10 @@ const (
 	gemmaKeyName = "gemma4-dict-key-name"
 )
 
-// notation is how the parser has values in a node that is no JSON; nil if there are
-// none.
-func (e *Envelope) notation(id int) *notation {
+// findNotation reads from the parser how it has arguments, if that is no JSON.
+func (e *Envelope) findNotation() *notation {
 	rule := func(name string) int {
-		return e.peg.find(id, func(n *pegNode) bool { return n.Type == "rule" && n.Name == name })
+		return e.peg.find(e.peg.Root, func(n *pegNode) bool { return n.Type == "rule" && n.Name == name })
 	}
 	text, name := rule(gemmaString), rule(gemmaKeyName)
 	if rule(gemmaDict) < 0 || text < 0 || name < 0 {
@@ -127,13 +126,12 @@ func (e *Envelope) notation(id int) *notation {
 	if mark == "" || chars.Type != "chars" {
 		return nil
 	}
-	set := runeSet(chars.class())
-	return &notation{mark: mark, marker: e.markers(mark), keys: keyTexts(set)}
+	return &notation{mark: mark, marker: e.markers(mark), keys: keyTexts(runeSet(chars.class()))}
 }
 
 // keyTexts are the texts of some characters that do not begin with a blank, which
 // would be taken for none of the key's.
 func keyTexts(set runeSet) *DFA {
 	first := intersectRunes(set, invertRunes(runeSet{{'\t', '\r'}, {' ', ' '}}))
-	return knownDFA([]State{{Edges: edgesTo(first, 1)}, {Accept: true, Edges: edgesTo(set, 1)}})
+	return knownDFA(trimStates([]State{{Edges: edgesTo(first, 1)}, {Accept: true, Edges: edgesTo(set, 1)}}))
 }
