@@ -74,8 +74,6 @@ func (r *Request) blame(err error) error {
 	switch {
 	case errors.Is(err, grammar.ErrNoCalls):
 		return r.noCalls("cannot write tool calls")
-	case errors.Is(err, grammar.ErrNotation):
-		return r.noCalls("writes the arguments of calls in a notation that cannot be held to a schema")
 	case errors.Is(err, mask.ErrTooComplex):
 		return r.tooComplex(err)
 	case errors.As(err, &inFormat):

@@ -25,6 +25,7 @@ type compiler struct {
 	strict       bool
 	unique       bool
 	comma, colon string
+	notation     *notation // nil for JSON
 	limits       Limits
 	meter        *meter
 	doc          *document
@@ -38,6 +39,7 @@ type compiler struct {
 	bounds       map[string]*DFA     // of numbers
 	narrowed     map[[2]*DFA]*DFA    // two sets of numbers to what is in both
 	spelled      map[*DFA]*DFA       // string contents to JSON strings
+	between      map[countedDFA]*DFA // string contents to what stands between marks
 	written      map[numbered]*DFA   // numbers to their spellings
 	repeats      map[*array]bool     // whose items may come again, for best effort
 	relaxed      []Unenforceable
@@ -58,6 +60,7 @@ func newCompiler(o Options) *compiler {
 		bounds:   map[string]*DFA{},
 		narrowed: map[[2]*DFA]*DFA{},
 		spelled:  map[*DFA]*DFA{},
+		between:  map[countedDFA]*DFA{},
 		written:  map[numbered]*DFA{},
 		repeats:  map[*array]bool{},
 	}

@@ -32,7 +32,8 @@
 // free text that may lead to calls, calls from the first token on, or a value.
 // Where a template writes arguments one by one in tags they come in any order, each
 // at most once; where it writes JSON they are spaced as the template spaces them in
-// its history.
+// its history; Gemma 4 has a notation of its own, with bare keys in order and strings
+// between marks.
 //
 // The engine calls FromSchema in the request's goroutine, before queueing. A
 // Grammar does not change after it was made and may be used by any number of

@@ -10,6 +10,7 @@ var (
 	errOwed     = errors.New("asks for several members that only their values tell apart")
 	errFreeKeys = errors.New("asks for more members than it names, and a free name may come twice")
 	errOptional = errors.New("has too many optional properties")
+	errKey      = errors.New("asks for a member whose key the chat template cannot write")
 )
 
 // maxOptional bounds the optional properties of an object: where they begin, each
@@ -33,6 +34,14 @@ func (e *emitter) objects(os []*object, t *term, name string) ([]Node, error) {
 	var alt []Node
 	var refused error
 	for _, o := range os {
+		o, err := e.c.writable(o)
+		if errors.Is(err, errKey) {
+			refused = e.blame(err, t, "required")
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
 		settled, err := e.settle(o)
 		if err != nil {
 			return nil, err
@@ -76,7 +85,9 @@ func (e *emitter) settle(o *object) ([]*object, error) {
 			}
 		}
 	}
-	if e.mode == spellOnceAnywhere {
+	if e.c.notation != nil {
+		slices.SortStableFunc(n.keys, func(a, b key) int { return cmp.Compare(a.name, b.name) })
+	} else if e.mode == spellOnceAnywhere {
 		slices.SortStableFunc(n.keys, func(a, b key) int { return cmp.Compare(e.rank(a.name), e.rank(b.name)) })
 	}
 	var err error
@@ -292,7 +303,7 @@ func (w *objectWriter) differing(free []class) (err error) {
 func (e *emitter) members(classes []class, name string, wrap func(Node) Node) (Node, error) {
 	var alt []Node
 	for _, cl := range classes {
-		k, err := e.quoted(cl.dfa)
+		k, err := e.keys(cl.dfa)
 		if err != nil {
 			return nil, err
 		}
@@ -309,6 +320,14 @@ func (e *emitter) members(classes []class, name string, wrap func(Node) Node) (N
 		return nil, nil
 	}
 	return alternatives(alt...), nil
+}
+
+// keys spells the keys of a language.
+func (e *emitter) keys(d *DFA) (Node, error) {
+	if e.c.notation != nil {
+		return lexeme(d), nil
+	}
+	return e.quoted(d)
 }
 
 // An objectState is how far an object has come.
@@ -403,7 +422,7 @@ func (w *objectWriter) declared(s objectState) (Node, error) {
 		}
 		w.values[s.next] = v
 	}
-	text := quote(k.name) + w.e.c.colon
+	text := w.e.c.key(k.name)
 	if s.started {
 		text = w.e.c.comma + text
 	}

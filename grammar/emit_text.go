@@ -9,6 +9,9 @@ import (
 // allows it, or become states where these are few. Elsewhere the spelling is
 // sound but leaves long strings out: see boundedLoops and shortened.
 func (e *emitter) text(t text, name string) (Node, error) {
+	if e.c.notation != nil {
+		return e.c.marked(t)
+	}
 	if t.min == 0 && t.max == Unbounded {
 		return e.quoted(t.dfa)
 	}

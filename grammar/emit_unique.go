@@ -40,15 +40,14 @@ func (e *emitter) uniqueFew(a *array) (Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := trie(e.c.meter, tuples, e.c.limits.Product)
-	return d, err
+	return e.c.spelledValues(tuples)
 }
 
 func (e *emitter) bag(a *array, texts []string) Node {
 	most := minBound(a.max, len(texts))
 	b := Bag{Sep: Literal(e.c.comma), Min: a.min, Max: most}
 	for _, s := range texts {
-		b.Items = append(b.Items, BagItem{Body: Literal(s)})
+		b.Items = append(b.Items, BagItem{Body: e.c.spelledValue(s)})
 	}
 	return b
 }
@@ -110,20 +109,48 @@ func (e *emitter) finite(t *term, limit int) ([]string, error) {
 	}
 	var out []string
 	for _, n := range nodes {
-		texts, ok := []string(nil), false
-		switch n := n.(type) {
-		case Literal:
-			texts, ok = []string{string(n)}, true
-		case *DFA:
-			if n != AnyNumber() {
-				texts, ok = n.texts(limit)
-			}
-		}
+		texts, ok := listed(n, limit)
 		if out = append(out, texts...); !ok || len(out) > limit {
 			return nil, errUnique
 		}
 	}
 	return out, nil
+}
+
+// listed is the texts of a value that does not nest, if there are at most limit.
+func listed(n Node, limit int) ([]string, bool) {
+	switch n := n.(type) {
+	case Literal:
+		return []string{string(n)}, true
+	case Token:
+		return []string{n.Text}, true
+	case *DFA:
+		if n != AnyNumber() {
+			return n.texts(limit)
+		}
+	case Seq:
+		out := []string{""}
+		for _, part := range n {
+			ends, ok := listed(part, limit)
+			if !ok || len(out)*len(ends) > limit {
+				return nil, false
+			}
+			out = concatenated(out, ends)
+		}
+		return out, true
+	}
+	return nil, false
+}
+
+// concatenated is each text of the first list with each of the second behind it.
+func concatenated(texts, ends []string) []string {
+	var out []string
+	for _, text := range texts {
+		for _, end := range ends {
+			out = append(out, text+end)
+		}
+	}
+	return out
 }
 
 // A spelling says what the texts of values stand for. In a Unique each value

@@ -55,7 +55,8 @@ func (e *ToolError) Unwrap() error { return e.Err }
 type Envelope struct {
 	peg        *peg
 	generation string
-	preserved  []string // longest first
+	preserved  []string  // longest first
+	notation   *notation // of arguments; nil for JSON
 	manner     manner
 }
 
@@ -72,7 +73,9 @@ func ParseEnvelope(parser []byte, generationPrompt string, preserved []string) (
 	}
 	preserved = slices.DeleteFunc(slices.Clone(preserved), func(s string) bool { return s == "" })
 	slices.SortFunc(preserved, func(a, b string) int { return len(b) - len(a) })
-	return &Envelope{peg: p, generation: generationPrompt, preserved: preserved}, nil
+	e := &Envelope{peg: p, generation: generationPrompt, preserved: preserved}
+	e.notation = e.findNotation()
+	return e, nil
 }
 
 // Calls tells whether the template can write calls of the tools.
@@ -80,7 +83,7 @@ func (e *Envelope) Calls() bool { return e.peg.facts[e.peg.Root].call }
 
 // Grammar is the answers that call asks for, behind the generation prompt. Its
 // tools are those that the envelope was made for, or some of them. The error is
-// ErrNoCalls, ErrNotation, a *ToolError, or says what of the template is not understood.
+// ErrNoCalls, a *ToolError, or says what of the template is not understood.
 func (e *Envelope) Grammar(call Call) (*Grammar, error) {
 	if !e.Calls() && (call.Answer == nil || call.Mode != Auto) {
 		return nil, ErrNoCalls

@@ -212,6 +212,15 @@ func (p *peg) find(id int, is func(*pegNode) bool) int {
 	return visit(id)
 }
 
+// skips tells whether a node is text in front of calls that is no content: the parser
+// drops it.
+func (p *peg) skips(id, behind int) bool {
+	isText := func(n *pegNode) bool { return n.Type == "until" }
+	f := &p.facts[id]
+	return !f.call && !f.content && !f.reasoning && p.find(id, isText) >= 0 &&
+		p.find(behind, func(n *pegNode) bool { return n.Trigger }) >= 0
+}
+
 // edge is how a node begins or ends, as far as it is the same for all tools: the
 // text of a literal, or what stands there.
 func (p *peg) edge(id int, last bool) string {

@@ -176,8 +176,10 @@ func (r *Reader) finish() {
 // stop tells the end of an answer that the parser wanted more of.
 func (r *Reader) stop(cutOff bool) {
 	for i, e := range r.queue {
-		// A longer name may have been meant.
-		if (e.tag == readName || e.tag == readArgName) && e.end == r.pos {
+		// A longer name may have been meant. A string that has not begun has no quotes.
+		named := (e.tag == readName || e.tag == readArgName) && e.end == r.pos
+		unbegun := (e.tag == readGemmaKey || e.tag == readGemmaQuoted) && e.opens && e.start == len(r.text)
+		if named || unbegun {
 			r.queue = r.queue[:i]
 			break
 		}

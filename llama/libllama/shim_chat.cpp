@@ -172,6 +172,16 @@ void add_ranges(rendering & out, const b3::text & rendered, const std::string & 
     }
 }
 
+// preserved_of is the texts that may be tokens of their own in an answer. common/chat
+// leaves out what stands around Gemma 4's strings.
+std::vector<std::string> preserved_of(const common_chat_params & p) {
+    auto texts = p.preserved_tokens;
+    if (p.format == COMMON_CHAT_FORMAT_PEG_GEMMA4) {
+        texts.push_back("<|\"|>");
+    }
+    return texts;
+}
+
 std::unique_ptr<rendering> rendering_of(const common_chat_params & p, const b3::text & first) {
     auto out = std::make_unique<rendering>();
     add_ranges(*out, first, p.prompt);
@@ -179,7 +189,8 @@ std::unique_ptr<rendering> rendering_of(const common_chat_params & p, const b3::
     out->take(p.generation_prompt);
     out->take(p.parser);
     out->take(p.thinking_start_tag);
-    for (const auto * list : {&p.thinking_end_tags, &p.additional_stops, &p.preserved_tokens}) {
+    const auto preserved = preserved_of(p);
+    for (const auto * list : {&p.thinking_end_tags, &p.additional_stops, &preserved}) {
         for (const auto & s : *list) {
             out->take(s);
         }
@@ -195,7 +206,7 @@ std::unique_ptr<rendering> rendering_of(const common_chat_params & p, const b3::
     out->format = p.format;
     out->ends = p.thinking_end_tags.size();
     out->stops = p.additional_stops.size();
-    out->preserved = p.preserved_tokens.size();
+    out->preserved = preserved.size();
     out->inputs = out->pairs.data();
     out->ranges = out->pairs.size() / 2;
     return out;

@@ -1,0 +1,264 @@
+package grammar
+
+import (
+	"errors"
+	"slices"
+)
+
+// This file writes arguments one by one, each in its tag.
+
+// The reasons for which arguments cannot be written one by one.
+var (
+	errTagPresence = errors.New("ties members to each other, which arguments in any order cannot be held to")
+	errNoTag       = errors.New("asks for a member that the chat template cannot write")
+)
+
+// isText tells whether an argument may be a string. Then it can be nothing else in
+// a tag: the parser takes all that stands there as one.
+func (a *arguments) isText(name string) (bool, error) {
+	for _, o := range a.objects {
+		if i := o.find(name); i >= 0 {
+			s, err := a.c.shapeOf(o.keys[i].term)
+			if err != nil {
+				return false, err
+			}
+			if s.has(kindString) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// A textForm is how a string stands in a tag.
+type textForm struct {
+	quoted    bool     // as a JSON string
+	forbidden []string // what may not begin in it, besides delimiters
+	delimited []string // what ends it
+}
+
+// value is one argument as it stands in its tag.
+func (a *arguments) value(rules *ruleList, name string, form textForm) (Node, error) {
+	text, err := a.isText(name)
+	if err != nil {
+		return nil, err
+	}
+	kinds := ^kindString.set()
+	if text {
+		kinds = kindString.set()
+	}
+	var alt []Node
+	for _, o := range a.objects {
+		i := o.find(name)
+		if i < 0 {
+			continue
+		}
+		t, err := a.only(o.keys[i].term, kinds)
+		if err != nil {
+			return nil, err
+		}
+		var n Node
+		if text && !form.quoted {
+			n, err = a.raw(t, form)
+		} else {
+			n, err = a.inset(rules, "arg-"+sanitize(name), t)
+		}
+		if err != nil {
+			return nil, err
+		}
+		alt = append(alt, n)
+	}
+	return either(alt...), nil
+}
+
+// raw is the strings of a term as they are, as far as they have no delimiter.
+func (a *arguments) raw(t *term, form textForm) (Node, error) {
+	var alt []Node
+	if texts := t.shape.strings; len(texts) == 1 && texts[0].dfa.isAll() && texts[0].min == 0 && texts[0].max == Unbounded {
+		d, err := a.until(slices.Concat(form.forbidden, form.delimited))
+		return inset{lexeme(d)}, err
+	}
+	for _, s := range t.shape.strings {
+		d, err := a.c.bare(s, slices.Concat(form.forbidden, form.delimited))
+		if err != nil {
+			return nil, a.c.blame(err, t.origin(), "")
+		}
+		alt = append(alt, lexeme(d))
+	}
+	return inset{alternatives(alt...)}, nil
+}
+
+// kinds are the JSON Schema types of an argument.
+func (a *arguments) kinds(name string) []string {
+	var out []string
+	for _, o := range a.objects {
+		i := o.find(name)
+		if i < 0 {
+			continue
+		}
+		s, err := a.c.shapeOf(o.keys[i].term)
+		if err != nil {
+			continue // value reports it
+		}
+		for k := range kind(kinds) {
+			if s.has(k) && k != kindString && !slices.Contains(out, schemaKinds[k]) {
+				out = append(out, schemaKinds[k])
+			}
+		}
+	}
+	return out
+}
+
+func (f *former) kindsOf(at spot) []string {
+	a, err := f.toolOf(at.tool)
+	if err != nil {
+		return nil
+	}
+	return a.kinds(at.param)
+}
+
+// required are the arguments that no call goes without.
+func (a *arguments) required() []string {
+	var names []string
+	for _, o := range a.objects {
+		for _, k := range o.keys {
+			if required, _ := o.needs.split(); required[k.name] {
+				names = append(names, k.name)
+			}
+		}
+	}
+	return names
+}
+
+// value is the value of a tagged argument.
+func (f *former) value(at spot, n *pegNode) (Node, error) {
+	a, err := f.toolOf(at.tool)
+	if err != nil {
+		return nil, err
+	}
+	form := textForm{quoted: n.Tag == tagValue, forbidden: at.forbidden}
+	if !form.quoted {
+		form.delimited = f.delimiters(n.Child)
+	}
+	v, err := a.value(&f.rules, at.param, form)
+	return v, f.toolError(at.tool, a, err)
+}
+
+// list is arguments in any order, each as the node under at has it.
+func (f *former) list(at spot) (Node, error) { return f.bags(at, Seq{}, 0) }
+
+// separated is arguments in any order with separators, as the repetition behind
+// has them.
+func (f *former) separated(at spot, behind pegPlace) (Node, error) {
+	sep := at
+	sep.pegPlace = behind.into(f.peg.Parsers[behind.id].Child)
+	sep.separator = true
+	n, _, err := f.node(sep)
+	if err != nil {
+		return nil, err
+	}
+	return f.bags(at, n, 1)
+}
+
+// bags is the arguments of any of the tool's objects.
+func (f *former) bags(at spot, sep Node, least int) (Node, error) {
+	a, err := f.toolOf(at.tool)
+	if err != nil {
+		return nil, err
+	}
+	bodies := map[string]Node{}
+	for _, name := range a.names() {
+		if !slices.Contains(f.peg.facts[at.id].args, name) {
+			continue
+		}
+		next := at
+		next.param = name
+		n, _, err := f.node(next)
+		if err != nil {
+			return nil, err
+		}
+		bodies[name] = n
+	}
+	var alt []Node
+	for _, o := range a.objects {
+		n, err := a.bag(o, bodies, sep, least)
+		if err != nil {
+			return nil, f.toolError(at.tool, a, a.c.blame(err, a.c.doc.root, ""))
+		}
+		alt = append(alt, n)
+	}
+	return either(alt...), f.toolError(at.tool, a, nil)
+}
+
+// bag is the arguments of an object. Beyond what a Bag holds they come in the
+// schema's order.
+func (a *arguments) bag(o *object, bodies map[string]Node, sep Node, least int) (Node, error) {
+	required, rest := o.needs.split()
+	if rest != formulaTrue || len(o.owed) > 0 {
+		if err := a.c.relax(errTagPresence, a.c.doc.root, ""); err != nil {
+			return nil, err
+		}
+	}
+	b := Bag{Sep: sep, Max: o.max}
+	needed := 0
+	for _, k := range o.keys {
+		if body := bodies[k.name]; body != nil && k.term != a.c.none {
+			if required[k.name] {
+				needed++
+			}
+			b.Items = append(b.Items, BagItem{body, required[k.name]})
+		} else if required[k.name] {
+			return nil, errNoTag
+		}
+		delete(required, k.name)
+	}
+	if len(required) > 0 {
+		return nil, errNoTag
+	}
+	b.Min = max(o.min, min(least, len(b.Items)), needed)
+	switch {
+	case b.Min > len(b.Items), o.max != Unbounded && b.Min > o.max:
+		return nil, errNoTag
+	case len(b.Items) == 0:
+		return Seq{}, nil
+	case b.Max == Unbounded:
+		b.Max = len(b.Items)
+	}
+	if len(b.Items) <= MaxBag {
+		return b, nil
+	}
+	if b.Min > max(least, needed) || b.Max < len(b.Items) {
+		return nil, errTagPresence
+	}
+	return chain(b), nil
+}
+
+// chain is the items of a bag in order. Without a required one the first has to be
+// there if one has to.
+func chain(b Bag) Node {
+	if empty, ok := b.Sep.(Seq); ok && len(empty) == 0 {
+		var parts []Node
+		for _, item := range b.Items {
+			if !item.Required {
+				item.Body = optional(item.Body)
+			}
+			parts = append(parts, item.Body)
+		}
+		return sequence(parts...)
+	}
+	first := max(slices.IndexFunc(b.Items, func(i BagItem) bool { return i.Required }), 0)
+	var parts []Node
+	for i, item := range b.Items {
+		n := sequence(b.Sep, item.Body)
+		switch {
+		case i < first:
+			n = optional(sequence(item.Body, b.Sep))
+		case i == first:
+			n = item.Body
+		case !item.Required:
+			n = optional(n)
+		}
+		parts = append(parts, n)
+	}
+	return sequence(parts...)
+}
