@@ -27,9 +27,9 @@ type envelopeCase struct {
 	Error string
 }
 
-func readEnvelopeFile(t testing.TB, name string) []byte {
+func readGzip(t testing.TB, path string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", "envelope", name))
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func readEnvelopeFile(t testing.TB, name string) []byte {
 func envelopeCases(t testing.TB) []envelopeCase {
 	t.Helper()
 	var cases []envelopeCase
-	if err := json.Unmarshal(readEnvelopeFile(t, "parsers.json.gz"), &cases); err != nil {
+	if err := json.Unmarshal(readGzip(t, filepath.Join("testdata", "envelope", "parsers.json.gz")), &cases); err != nil {
 		t.Fatal(err)
 	}
 	return cases
@@ -159,14 +159,14 @@ func TestEnvelopes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *update {
-		writeEnvelopeFile(t, "walks.json.gz", text)
+		writeGzip(t, filepath.Join("testdata", "envelope", "walks.json.gz"), text)
 	}
-	if !bytes.Equal(readEnvelopeFile(t, "walks.json.gz"), text) {
+	if !bytes.Equal(readGzip(t, filepath.Join("testdata", "envelope", "walks.json.gz")), text) {
 		t.Error("the answers are not those of walks.json.gz; -update rewrites it, then libllama's tests must read them")
 	}
 }
 
-func writeEnvelopeFile(t *testing.T, name string, text []byte) {
+func writeGzip(t *testing.T, path string, text []byte) {
 	t.Helper()
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
@@ -179,7 +179,7 @@ func writeEnvelopeFile(t *testing.T, name string, text []byte) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join("testdata", "envelope", name), b.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -10,8 +10,9 @@ import (
 
 // ParseGBNF reads a grammar in llama.cpp's dialect (llama_grammar_parser). It
 // has the texts that llama.cpp's grammar has, but for counts above 2,000, which
-// it keeps and llama.cpp refuses or takes as no limit. The error is a
-// *SyntaxError.
+// it keeps and llama.cpp refuses or takes as no limit. Endless repetitions of a
+// rule that may be empty are taken too; llama.cpp calls them left recursion. The
+// error is a *SyntaxError.
 func ParseGBNF(text string) (*Grammar, error) {
 	p := gbnfParser{text: text, ids: map[string]Ref{}, depth: maxGroups}
 	if !utf8.ValidString(text) {
@@ -147,11 +148,13 @@ func (p *gbnfParser) alternatives(nested bool) (Node, error) {
 func (p *gbnfParser) sequence(nested bool) (Node, error) {
 	var parts []Node
 	for {
+		group := p.peek() == '('
 		item, ok, err := p.item()
 		if err != nil || !ok {
 			return sequence(parts...), err
 		}
 		p.space(nested)
+		nothing := !group && isEmpty(item) // a group is a rule, also an empty one
 		for {
 			r, ok, err := p.repetition(nested)
 			if err != nil {
@@ -160,13 +163,18 @@ func (p *gbnfParser) sequence(nested bool) (Node, error) {
 			if !ok {
 				break
 			}
-			if s, empty := item.(Seq); empty && len(s) == 0 {
+			if nothing {
 				return nil, errors.New("nothing to repeat")
 			}
-			item = repeated(item, r.Min, r.Max)
+			item, nothing = repeated(item, r.Min, r.Max), r.Max == 0
 		}
 		parts = append(parts, item)
 	}
+}
+
+func isEmpty(n Node) bool {
+	s, ok := n.(Seq)
+	return ok && len(s) == 0
 }
 
 // item reads what a repetition may follow; false at the end of the sequence.

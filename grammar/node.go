@@ -84,8 +84,23 @@ func optional(n Node) Node {
 	return Repeat{n, 0, 1}
 }
 
-// repeated is a Repeat in the simplest form.
+// repeated is a Repeat in the simplest form: of what is itself repeated, where one
+// number of times says both.
 func repeated(body Node, least, most int) Node {
+	switch b := body.(type) {
+	case Seq:
+		if len(b) == 0 {
+			return b
+		}
+	case Repeat:
+		switch endless := most == Unbounded; {
+		case most == 0:
+		case b.Min == 0 && (endless || b.Max == Unbounded):
+			return Repeat{b.Body, 0, Unbounded}
+		case b.Min == 1 && (endless || least == 0 && b.Max == Unbounded):
+			return Repeat{b.Body, least, Unbounded}
+		}
+	}
 	if most == 0 {
 		return Seq{}
 	}

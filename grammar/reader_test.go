@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -85,7 +86,7 @@ type commonReading struct {
 func envelopeReadings(t testing.TB) ([]commonReading, []envelopeCase, []*Envelope) {
 	t.Helper()
 	var readings []commonReading
-	if err := json.Unmarshal(readEnvelopeFile(t, "readings.json.gz"), &readings); err != nil {
+	if err := json.Unmarshal(readGzip(t, filepath.Join("testdata", "envelope", "readings.json.gz")), &readings); err != nil {
 		t.Fatal(err)
 	}
 	cases := envelopeCases(t)

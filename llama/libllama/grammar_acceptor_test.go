@@ -1,0 +1,83 @@
+//go:build cgo
+
+package libllama
+
+import (
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// An acceptorCase is a grammar that package grammar has read or made, with texts
+// that it says the grammar has, or does not have.
+type acceptorCase struct {
+	Name, GBNF        string
+	Invalid           bool // package grammar refuses it
+	Loops             bool // it may repeat what may be empty, without end
+	Admitted, Refused []string
+}
+
+// llamaTakes are grammars that package grammar refuses and llama.cpp takes: an empty
+// one is none for it, and where no text can match it lets nothing pass.
+var llamaTakes = map[string]bool{
+	"":                    true,
+	"root ::= [z-a]":      true,
+	`root ::= "\ud800"`:   true,
+	"root ::= \"a\" root": true,
+}
+
+// TestGrammarsAsLlamaReads holds package grammar's GBNF, read and printed, against
+// llama.cpp: it takes the same grammars, and they have the same texts. Its mask
+// refuses more, where a byte of a longer character begins one that a class excludes.
+// It takes endless repetitions of what may be empty for left recursion, mostly.
+func TestGrammarsAsLlamaReads(t *testing.T) {
+	var cases []acceptorCase
+	path := filepath.Join("..", "..", "grammar", "testdata", "gbnf", "acceptor.json.gz")
+	if err := json.Unmarshal(readGzip(t, path), &cases); err != nil {
+		t.Fatal(err)
+	}
+	if len(cases) < 200 {
+		t.Fatalf("only %d grammars", len(cases))
+	}
+	model := loadVocabOnly(t, vocabPath(t, "qwen2"))
+	count := map[string]int{}
+	for _, c := range cases {
+		texts := append(slices.Concat(c.Admitted, c.Refused), "")
+		verdicts, err := model.readWithGrammar(c.GBNF, texts, time.Second/2)
+		if err != nil && !errors.Is(err, errGrammar) {
+			t.Fatal(err)
+		}
+		if c.Invalid {
+			if (err == nil) != llamaTakes[c.GBNF] {
+				t.Errorf("%s: %v from llama.cpp for\n%.2000s", c.Name, err, c.GBNF)
+			}
+			count["invalid grammars"]++
+			continue
+		}
+		if err != nil && c.Loops && strings.Contains(err.Error(), "left recursion") {
+			count["grammars that loop"]++
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v\n%.2000s", c.Name, err, c.GBNF)
+			continue
+		}
+		count["grammars"]++
+		for i, text := range texts[:len(texts)-1] {
+			admitted := i < len(c.Admitted)
+			count[verdicts[i].String()]++
+			accepted := verdicts[i] == textAccepted || verdicts[i] == textMasked
+			if verdicts[i] != textLate && accepted != admitted {
+				t.Errorf("%s: %q: admitted %v, llama.cpp: %v\n%.2000s", c.Name, text, admitted, verdicts[i], c.GBNF)
+			}
+		}
+	}
+	t.Log(count)
+	if late := count[textLate.String()]; late > 20 {
+		t.Errorf("%d texts take llama.cpp too long", late)
+	}
+}
