@@ -15,7 +15,7 @@ func (g *Grammar) Match(text []byte) bool { return g.Check(text) == nil }
 // Check is nil for a text that the grammar has, or says where the text leaves
 // it, as a *Mismatch. Tokens never match: they are not text.
 func (g *Grammar) Check(text []byte) error {
-	m := matcher{g: g, text: text, ends: map[matchKey][]place{}, far: -1}
+	m := matcher{g: g, text: text, ends: map[matchKey][]place{}, seen: make([]bool, len(text)+1), far: -1}
 	if ends := m.match(Ref(0), []place{{}}); len(ends) > 0 {
 		last := ends[len(ends)-1].offset
 		if last == len(text) {
@@ -62,13 +62,14 @@ type matchKey struct {
 }
 
 // A matcher works with sets of places, sorted: match gives all ends of a node
-// for all its starts.
+// for all its starts. No set changes once it is made.
 type matcher struct {
 	g        *Grammar
 	text     []byte
 	ends     map[matchKey][]place
 	lists    itemLists
-	far      int // the last offset at which something did not match
+	seen     []bool // by offset; all false but within union
+	far      int    // the last offset at which something did not match
 	expected []string
 }
 
@@ -78,41 +79,55 @@ func (m *matcher) match(n Node, starts []place) []place {
 	}
 	switch n := n.(type) {
 	case Ref:
-		return union(starts, func(start place) []place { return m.rule(n, start) })
+		return m.union(len(starts), func(i int) []place { return m.rule(n, starts[i]) })
 	case Seq:
 		for _, p := range n {
 			starts = m.match(p, starts)
 		}
 		return starts
 	case Alt:
-		var ends []place
-		for _, p := range n {
-			ends = append(ends, m.match(p, starts)...)
-		}
-		return sortedSet(ends)
+		return m.union(len(n), func(i int) []place { return m.match(n[i], starts) })
 	case Repeat:
 		return m.repeat(n, starts)
 	case Bag:
 		return m.bag(n, starts)
 	case Unique:
-		return union(starts, func(start place) []place { return m.unique(n, start) })
+		return m.union(len(starts), func(i int) []place { return m.unique(n, starts[i]) })
 	case Item:
-		return union(starts, func(start place) []place { return m.item(n, start) })
+		return m.union(len(starts), func(i int) []place { return m.item(n, starts[i]) })
 	}
-	return union(starts, func(start place) []place {
-		ends := m.terminal(n, start.offset)
+	return m.union(len(starts), func(i int) []place {
+		ends := m.terminal(n, starts[i].offset)
 		places := make([]place, len(ends))
-		for i, end := range ends {
-			places[i] = place{end, start.items}
+		for j, end := range ends {
+			places[j] = place{end, starts[i].items}
 		}
 		return places
 	})
 }
 
-func union(starts []place, ends func(place) []place) []place {
+// union is the places of n sets, each of which may be one that others hold.
+func (m *matcher) union(n int, set func(int) []place) []place {
+	if n == 1 {
+		return set(0)
+	}
+	sets := make([][]place, n)
+	for i := range sets {
+		sets[i] = set(i)
+	}
+	// Ambiguous rules have a great many ends in common: most are dropped before sorting.
 	var out []place
-	for _, start := range starts {
-		out = append(out, ends(start)...)
+	for _, s := range sets {
+		for _, p := range s {
+			if p.items == 0 && m.seen[p.offset] {
+				continue
+			}
+			m.seen[p.offset] = m.seen[p.offset] || p.items == 0
+			out = append(out, p)
+		}
+	}
+	for _, p := range out {
+		m.seen[p.offset] = false
 	}
 	return sortedSet(out)
 }
@@ -129,7 +144,7 @@ func (m *matcher) rule(ref Ref, start place) []place {
 		ends = m.match(m.g.Rules[ref].Body, []place{start})
 		m.ends[key] = ends
 	}
-	return slices.Clone(ends)
+	return ends
 }
 
 func (m *matcher) repeat(r Repeat, starts []place) []place {

@@ -1,5 +1,7 @@
 package grammar
 
+import "slices"
+
 // itemLists are the items that Uniques have had so far, as lists that share
 // their beginnings. List 1 is empty; 0 is no list.
 type itemLists struct {
@@ -36,11 +38,11 @@ func (l *itemLists) with(list int, text string) int {
 }
 
 func (m *matcher) unique(u Unique, start place) []place {
-	ends := m.match(u.Body, []place{{start.offset, emptyList}})
+	ends := slices.Clone(m.match(u.Body, []place{{start.offset, emptyList}}))
 	for i := range ends {
 		ends[i].items = start.items
 	}
-	return ends
+	return sortedSet(ends)
 }
 
 func (m *matcher) item(it Item, start place) []place {

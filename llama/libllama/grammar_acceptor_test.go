@@ -5,6 +5,7 @@ package libllama
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -43,6 +44,7 @@ func TestGrammarsAsLlamaReads(t *testing.T) {
 	if len(cases) < 200 {
 		t.Fatalf("only %d grammars", len(cases))
 	}
+	checkSampleGrammars(t, cases)
 	model := loadVocabOnly(t, vocabPath(t, "qwen2"))
 	count := map[string]int{}
 	for _, c := range cases {
@@ -79,5 +81,23 @@ func TestGrammarsAsLlamaReads(t *testing.T) {
 	t.Log(count)
 	if late := count[textLate.String()]; late > 20 {
 		t.Errorf("%d texts take llama.cpp too long", late)
+	}
+}
+
+// checkSampleGrammars wants all sample grammars of llama.cpp among the cases.
+func checkSampleGrammars(t *testing.T, cases []acceptorCase) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(vocabPath(t, ""))), "grammars", "*.gbnf"))
+	if err != nil || len(files) == 0 {
+		t.Error("llama.cpp's sample grammars are not there", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(cases, func(c acceptorCase) bool { return c.GBNF == string(text) && len(c.Admitted) > 0 }) {
+			t.Errorf("%s is not tried", filepath.Base(file))
+		}
 	}
 }
