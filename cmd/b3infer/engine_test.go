@@ -4,6 +4,7 @@ package main
 
 import (
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -134,10 +135,12 @@ func preempted(t *testing.T, model llama.Model, params engine.Params, topic stri
 
 // With flash attention and quantized weights and cache llama.cpp computes a row the
 // same whatever else is in the batch, so an answer is the same alone, among others
-// and when it was preempted.
+// and when it was preempted, as long as cells lie in the order of their tokens. Whether
+// they do depends on when the requests meet, and so on what else the machine does:
+// this is for a quiet one, and asked for by name.
 func TestSameAnswerAloneAmongOthersAndPreempted(t *testing.T) {
-	if testing.Short() {
-		t.Skip("4,000 tokens of a real model")
+	if os.Getenv("B3INFER_SAME_ANSWERS") == "" {
+		t.Skip("B3INFER_SAME_ANSWERS is not set")
 	}
 	backend, err := openBackend(slog.New(slog.DiscardHandler), 1)
 	if err != nil {
