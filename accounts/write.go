@@ -30,7 +30,7 @@ func (s *Store) write(ctx context.Context) {
 	flush, prune := time.NewTicker(writeEvery), time.NewTimer(0)
 	defer flush.Stop()
 	defer prune.Stop()
-	report := s.reporter("records of requests cannot be written, and are kept in memory for now")
+	report := s.reporter("records of requests cannot be written, and are kept in memory until they can")
 	reportPrune := s.reporter("old records of requests cannot be removed")
 	for {
 		select {

@@ -140,7 +140,7 @@ func preempted(t *testing.T, model llama.Model, params engine.Params, topic stri
 // this is for a quiet one, and asked for by name.
 func TestSameAnswerAloneAmongOthersAndPreempted(t *testing.T) {
 	if os.Getenv("B3INFER_SAME_ANSWERS") == "" {
-		t.Skip("B3INFER_SAME_ANSWERS is not set")
+		t.Skip("B3INFER_SAME_ANSWERS is not set: on a busy machine cells may lie in another order, and answers differ")
 	}
 	backend, err := openBackend(slog.New(slog.DiscardHandler), 1)
 	if err != nil {
