@@ -3,6 +3,7 @@ package grammar
 import (
 	"errors"
 	"slices"
+	"strings"
 )
 
 // This file writes arguments one by one, each in its tag.
@@ -168,7 +169,8 @@ func (f *former) bags(at spot, sep Node, least int) (Node, error) {
 	}
 	bodies := map[string]Node{}
 	for _, name := range a.names() {
-		if !slices.Contains(f.peg.facts[at.id].args, name) {
+		// common/chat trims names, and takes the empty one for the one before.
+		if !slices.Contains(f.peg.facts[at.id].args, name) || name == "" || strings.TrimSpace(name) != name {
 			continue
 		}
 		next := at
