@@ -187,18 +187,33 @@ func (f *former) arguments(at spot, n *pegNode) (Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.e.notation == nil && f.peg.find(n.Child, func(n *pegNode) bool { return n.Type == "schema" }) < 0 {
-		// A tagged tool without arguments.
+	if f.isBare(n.Child) {
 		next := at
 		next.pegPlace = at.into(n.Child)
 		full, _, err := f.node(next)
-		if len(a.required()) > 0 {
-			err = &ToolError{at.tool, a.c.blame(errNoTag, a.c.doc.root, "required")}
-		}
 		return full, err
 	}
 	whole, err := a.whole(&f.rules)
 	return whole, f.toolError(at.tool, a, err)
+}
+
+// isBare tells whether a node has no place for arguments.
+func (f *former) isBare(id int) bool {
+	return f.e.notation == nil && len(f.peg.facts[id].args) == 0 &&
+		f.peg.find(id, func(n *pegNode) bool { return n.Type == "schema" }) < 0
+}
+
+// bare sees to it that a tool without a place for arguments may be called without.
+func (f *former) bare(at spot) error {
+	if !f.isBare(at.id) {
+		return nil
+	}
+	a, err := f.toolOf(at.tool)
+	if err != nil {
+		return err
+	}
+	_, err = a.bags(func(key) (Node, error) { return nil, nil }, Seq{}, 0)
+	return f.toolError(at.tool, a, err)
 }
 
 // toolError notes what a tool's grammar does not enforce, or makes the error one of

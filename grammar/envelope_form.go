@@ -29,6 +29,7 @@ type spot struct {
 	depth     int
 	tool      string   // whose call it is in
 	param     string   // whose argument it is in
+	value     *term    // what the argument may be
 	tag       string   // the tag of the text it is in
 	forbidden []string // how the text must not begin
 	separator bool     // only what stands between arguments is wanted
@@ -50,6 +51,9 @@ func (f *former) node(at spot) (full, stopped Node, err error) {
 	}
 	if at.tool == "" && len(facts.names) == 1 {
 		at.tool = facts.names[0]
+		if err := f.bare(at); err != nil {
+			return nil, nil, err
+		}
 	}
 	if at.separator && len(facts.args) > 0 && n.Type != "sequence" {
 		return Seq{}, nil, nil

@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -11,7 +12,7 @@ import (
 // The reasons for which arguments cannot be written one by one.
 var (
 	errTagPresence = errors.New("ties members to each other, which arguments in any order cannot be held to")
-	errNoTag       = errors.New("asks for a member that the chat template cannot write")
+	errNoTag       = errors.New("asks for a member whose name the chat template cannot write")
 )
 
 // isText tells whether an argument may be a string. Then it can be nothing else in
@@ -38,8 +39,8 @@ type textForm struct {
 	delimited []string // what ends it
 }
 
-// value is one argument as it stands in its tag.
-func (a *arguments) value(rules *ruleList, name string, form textForm) (Node, error) {
+// value is a value of an argument as it stands in its tag, nil if none can stand there.
+func (a *arguments) value(rules *ruleList, name string, t *term, form textForm) (Node, error) {
 	text, err := a.isText(name)
 	if err != nil {
 		return nil, err
@@ -48,28 +49,16 @@ func (a *arguments) value(rules *ruleList, name string, form textForm) (Node, er
 	if text {
 		kinds = kindString.set()
 	}
-	var alt []Node
-	for _, o := range a.objects {
-		i := o.find(name)
-		if i < 0 {
-			continue
-		}
-		t, err := a.only(o.keys[i].term, kinds)
-		if err != nil {
-			return nil, err
-		}
-		var n Node
-		if text && !form.quoted {
-			n, err = a.raw(t, form)
-		} else {
-			n, err = a.inset(rules, "arg-"+sanitize(name), t)
-		}
-		if err != nil {
-			return nil, err
-		}
-		alt = append(alt, n)
+	t, err = a.only(t, kinds)
+	switch {
+	case err != nil:
+		return nil, err
+	case t.shape.isEmpty():
+		return nil, nil
+	case text && !form.quoted:
+		return a.raw(t, form)
 	}
-	return either(alt...), nil
+	return a.inset(rules, "arg-"+sanitize(name), t)
 }
 
 // raw is the strings of a term as they are, as far as they have no delimiter.
@@ -118,19 +107,6 @@ func (f *former) kindsOf(at spot) []string {
 	return a.kinds(at.param)
 }
 
-// required are the arguments that no call goes without.
-func (a *arguments) required() []string {
-	var names []string
-	for _, o := range a.objects {
-		for _, k := range o.keys {
-			if required, _ := o.needs.split(); required[k.name] {
-				names = append(names, k.name)
-			}
-		}
-	}
-	return names
-}
-
 // value is the value of a tagged argument.
 func (f *former) value(at spot, n *pegNode) (Node, error) {
 	a, err := f.toolOf(at.tool)
@@ -141,7 +117,7 @@ func (f *former) value(at spot, n *pegNode) (Node, error) {
 	if !form.quoted {
 		form.delimited = f.delimiters(n.Child)
 	}
-	v, err := a.value(&f.rules, at.param, form)
+	v, err := a.value(&f.rules, at.param, at.value, form)
 	return v, f.toolError(at.tool, a, err)
 }
 
@@ -167,36 +143,97 @@ func (f *former) bags(at spot, sep Node, least int) (Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	bodies := map[string]Node{}
-	for _, name := range a.names() {
+	type argument struct {
+		name string
+		term *term
+	}
+	known := map[argument]Node{}
+	body := func(k key) (Node, error) {
 		// common/chat trims names, and takes the empty one for the one before.
-		if !slices.Contains(f.peg.facts[at.id].args, name) || name == "" || strings.TrimSpace(name) != name {
-			continue
+		if !slices.Contains(f.peg.facts[at.id].args, k.name) || k.name == "" || strings.TrimSpace(k.name) != k.name {
+			return nil, nil
+		}
+		if n, ok := known[argument{k.name, k.term}]; ok {
+			return n, nil
 		}
 		next := at
-		next.param = name
+		next.param, next.value = k.name, k.term
 		n, _, err := f.node(next)
-		if err != nil {
-			return nil, err
-		}
-		bodies[name] = n
+		known[argument{k.name, k.term}] = n
+		return n, err
 	}
+	n, err := a.bags(body, sep, least)
+	return n, f.toolError(at.tool, a, err)
+}
+
+// bags is the arguments of any of the objects that can be written. A body is a
+// member in its tag, or nil.
+func (a *arguments) bags(body func(key) (Node, error), sep Node, least int) (Node, error) {
 	var alt []Node
+	var unwritable error
 	for _, o := range a.objects {
-		n, err := a.bag(o, bodies, sep, least)
-		if err != nil {
-			return nil, f.toolError(at.tool, a, a.c.blame(err, a.c.doc.root, ""))
+		for _, part := range o.decided() {
+			n, err := a.bag(part, body, sep, least)
+			switch {
+			case errors.Is(err, errNoTag):
+				unwritable = err
+			case err != nil:
+				return nil, a.c.blame(err, a.c.doc.root, "")
+			default:
+				alt = append(alt, n)
+			}
 		}
-		alt = append(alt, n)
 	}
-	return either(alt...), f.toolError(at.tool, a, nil)
+	if len(alt) == 0 {
+		return nil, a.c.blame(cmp.Or(unwritable, errNoTag), a.c.doc.root, "")
+	}
+	return either(alt...), nil
+}
+
+// maxDecided bounds the parts of an object whose members depend on each other.
+const maxDecided = 64
+
+// decided splits an object into parts in which no member depends on another: of
+// those that did it says whether they are there. An object with too many parts is
+// left as it is.
+func (o *object) decided() []*object {
+	var out []*object
+	for open := []*object{o}; len(open) > 0; {
+		p := open[len(open)-1]
+		open = open[:len(open)-1]
+		_, rest := p.needs.split()
+		switch {
+		case rest == formulaTrue:
+			out = append(out, p)
+		case rest != formulaFalse:
+			var name string
+			rest.names(func(n string) { name = n })
+			open = append(open, p.given(name, false), p.given(name, true))
+		}
+		if len(open)+len(out) > maxDecided {
+			return []*object{o}
+		}
+	}
+	return out
+}
+
+// given is the objects that have a member, or those that lack it.
+func (o *object) given(name string, present bool) *object {
+	n := *o
+	n.needs = o.needs.given(name, present)
+	if present {
+		n.needs = allOf(n.needs, hasKey(name))
+	} else {
+		n.keys, n.index = slices.DeleteFunc(slices.Clone(o.keys), func(k key) bool { return k.name == name }), nil
+	}
+	return &n
 }
 
 // bag is the arguments of an object. Beyond what a Bag holds they come in the
 // schema's order.
-func (a *arguments) bag(o *object, bodies map[string]Node, sep Node, least int) (Node, error) {
+func (a *arguments) bag(o *object, body func(key) (Node, error), sep Node, least int) (Node, error) {
 	required, rest := o.needs.split()
-	if rest != formulaTrue || len(o.owed) > 0 {
+	if rest != formulaTrue {
 		if err := a.c.relax(errTagPresence, a.c.doc.root, ""); err != nil {
 			return nil, err
 		}
@@ -204,22 +241,25 @@ func (a *arguments) bag(o *object, bodies map[string]Node, sep Node, least int) 
 	b := Bag{Sep: sep, Max: o.max}
 	needed := 0
 	for _, k := range o.keys {
-		if body := bodies[k.name]; body != nil && k.term != a.c.none {
-			if required[k.name] {
-				needed++
-			}
-			b.Items = append(b.Items, BagItem{body, required[k.name]})
-		} else if required[k.name] {
-			return nil, errNoTag
+		if k.term == a.c.none {
+			continue
 		}
+		n, err := body(k)
+		if err != nil {
+			return nil, err
+		}
+		if n == nil {
+			continue
+		}
+		if required[k.name] {
+			needed++
+		}
+		b.Items = append(b.Items, BagItem{n, required[k.name]})
 		delete(required, k.name)
-	}
-	if len(required) > 0 {
-		return nil, errNoTag
 	}
 	b.Min = max(o.min, min(least, len(b.Items)), needed)
 	switch {
-	case b.Min > len(b.Items), o.max != Unbounded && b.Min > o.max:
+	case len(required) > 0, len(o.owed) > 0, b.Min > len(b.Items), o.max != Unbounded && b.Min > o.max:
 		return nil, errNoTag
 	case len(b.Items) == 0:
 		return Seq{}, nil

@@ -351,7 +351,7 @@ func TestEnvelopeErrors(t *testing.T) {
 	}
 	for _, schema := range []string{
 		`{"properties":{"city":{"type":"string"}},"required":["town"]}`,
-		`{"properties":{"city":{},"days":{}},"dependentRequired":{"city":["days"]}}`,
+		`{"properties":{"city":{},"days":{}},"required":["city"],"dependentRequired":{"city":["town"]}}`,
 		`{"type":"array"}`,
 	} {
 		if _, err := e.Grammar(strict(schema)); !errors.As(err, &toolErr) || !errors.As(err, &refused) {

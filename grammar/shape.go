@@ -123,6 +123,16 @@ func (s *shape) has(k kind) bool {
 	return s.basic[k]
 }
 
+// isEmpty tells whether the shape has values of no kind.
+func (s *shape) isEmpty() bool {
+	for k := range kind(kinds) {
+		if s.has(k) {
+			return false
+		}
+	}
+	return true
+}
+
 // drop takes all values of a kind out.
 func (s *shape) drop(k kind) {
 	switch k {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"os"
@@ -50,25 +51,32 @@ const forcedSeeds = 8
 // TestForcedCalls has a model with random weights call tools, in the notation of every
 // template that has calls. Nothing but the form of the answer can bring that about.
 func TestForcedCalls(t *testing.T) {
+	model := forcedModel(t)
+	schemas := compiledTools(t, forcedTools)
+	var all forcedCount
+	eachTemplate(t, func(t *testing.T, source string) {
+		one := forceCalls(t, newForcedEngine(t, model, source), schemas)
+		if one.answers > 0 && one.complete*100 < one.answers*90 {
+			t.Errorf("only %d of %d answers are complete", one.complete, one.answers)
+		}
+		all.answers += one.answers
+		all.complete += one.complete
+		if one.answers > 0 {
+			all.templates++
+		}
+	})
+	t.Logf("%d templates with calls: %d of %d answers complete within 512 tokens", all.templates, all.complete, all.answers)
+	if all.complete*100 < all.answers*95 || all.templates == 0 {
+		t.Errorf("only %d of %d answers are complete", all.complete, all.answers)
+	}
+}
+
+// eachTemplate runs a test with every template of llama.cpp's, with -short a few.
+func eachTemplate(t *testing.T, test func(t *testing.T, source string)) {
 	files, err := filepath.Glob(filepath.Join(os.Getenv("LLAMA_DIR"), "models", "templates", "*.jinja"))
 	if err != nil || len(files) == 0 {
 		t.Skip("no templates: LLAMA_DIR is not set (source the env file of scripts/build-llama)")
 	}
-	backend, err := openBackend(slog.New(slog.DiscardHandler), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer backend.Close()
-	model, err := backend.Load(testModelPath(t, "tiny.gguf"), llama.ModelParams{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer model.Close()
-	schemas := make(map[string]*jsonschema.Schema)
-	for _, tool := range forcedTools {
-		schemas[tool.Name] = compileSchema(t, tool.Parameters)
-	}
-	var all forcedCount
 	for i, file := range files {
 		if testing.Short() && i%8 > 0 {
 			continue
@@ -77,40 +85,56 @@ func TestForcedCalls(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := strings.TrimSuffix(filepath.Base(file), ".jinja")
-		t.Run(name, func(t *testing.T) {
-			one := forceCalls(t, model, string(source), schemas)
-			if one.answers > 0 && one.complete*100 < one.answers*90 {
-				t.Errorf("only %d of %d answers are complete", one.complete, one.answers)
-			}
-			all.answers += one.answers
-			all.complete += one.complete
-			if one.answers > 0 {
-				all.templates++
-			}
-		})
-	}
-	t.Logf("%d templates with calls: %d of %d answers complete within 512 tokens", all.templates, all.complete, all.answers)
-	if all.complete*100 < all.answers*95 || all.templates == 0 {
-		t.Errorf("only %d of %d answers are complete", all.complete, all.answers)
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".jinja"), func(t *testing.T) { test(t, string(source)) })
 	}
 }
 
-// A forcedCount counts answers, and those that were not cut.
-type forcedCount struct{ templates, answers, complete int }
+// forcedModel is the model with random weights.
+func forcedModel(t *testing.T) llama.Model {
+	t.Helper()
+	backend, err := openBackend(slog.New(slog.DiscardHandler), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { backend.Close() })
+	model, err := backend.Load(testModelPath(t, "tiny.gguf"), llama.ModelParams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { model.Close() })
+	return model
+}
 
-func forceCalls(t *testing.T, model llama.Model, template string, schemas map[string]*jsonschema.Schema) forcedCount {
+// newForcedEngine runs a model with another template than its own.
+func newForcedEngine(t *testing.T, model llama.Model, template string) *engine.Engine {
+	t.Helper()
 	e, err := engine.New(model, engine.Params{
 		Cells: 8192, Parallel: 32, Threads: 1, Template: template, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		if err := e.Shutdown(t.Context()); err != nil {
+	t.Cleanup(func() {
+		if err := e.Shutdown(context.Background()); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
+	return e
+}
+
+// compiledTools are the tools' schemas as another library reads them.
+func compiledTools(t *testing.T, tools []engine.Tool) map[string]*jsonschema.Schema {
+	schemas := make(map[string]*jsonschema.Schema)
+	for _, tool := range tools {
+		schemas[tool.Name] = compileSchema(t, tool.Parameters)
+	}
+	return schemas
+}
+
+// A forcedCount counts answers, and those that were not cut.
+type forcedCount struct{ templates, answers, complete int }
+
+func forceCalls(t *testing.T, e *engine.Engine, schemas map[string]*jsonschema.Schema) forcedCount {
 	var count forcedCount
 	var mu sync.Mutex
 	var group sync.WaitGroup
