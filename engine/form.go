@@ -19,6 +19,8 @@ type form struct {
 	texts    []string          // control texts that mean something in the answer
 	// guide keeps the answer to what was asked for; nil leaves it free.
 	guide *mask.Sequence
+	// called: the answer is calls, and what has not become one by its end is nothing.
+	called bool
 	// barred are the tokens that begin calls where there must be none.
 	barred []llama.TokenBias
 }
@@ -75,7 +77,7 @@ func (f *forms) of(ctx context.Context, r *Request, p *llama.Prompt) (form, erro
 	if err != nil {
 		return form{}, err
 	}
-	out := form{envelope: e.Envelope, texts: e.texts}
+	out := form{envelope: e.Envelope, texts: e.texts, called: r.Choice.Mode == ToolRequired || r.Choice.Mode == ToolNamed}
 	switch {
 	case r.Choice.Mode == ToolNone && len(r.Tools) > 0:
 		if out.barred, err = f.bar(r, p); err != nil {

@@ -28,6 +28,7 @@ type output struct {
 	reasoning int    // of these, the ones of the reasoning
 	space     []byte // white space that may be at the end of the reasoning
 	blank     bool   // white space at the beginning of content is left out
+	called    bool   // content is left out
 	calls     int    // complete calls
 	stopped   bool
 	stop      string // the client's stop text that ended the answer
@@ -40,6 +41,7 @@ func newOutput(vocab *llama.Vocab, p *Prepared) *output {
 		think:   newThinkMeter(&p.prompt),
 		reader:  p.form.envelope.Read(),
 		content: newStopMatcher(p.stops),
+		called:  p.form.called,
 	}
 	// Under a guide a call that has begun is one; a free answer may yet turn out to be text.
 	o.reader.Whole = p.form.guide == nil
@@ -125,6 +127,9 @@ func (o *output) pieces(into []Event, pieces []grammar.Piece) []Event {
 	for _, p := range pieces {
 		if o.stopped {
 			break
+		}
+		if p.Kind == grammar.Content && o.called {
+			continue
 		}
 		into = o.event(into, p)
 	}

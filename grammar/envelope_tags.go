@@ -12,7 +12,7 @@ import (
 // The reasons for which arguments cannot be written one by one.
 var (
 	errTagPresence = errors.New("ties members to each other, which arguments in any order cannot be held to")
-	errNoTag       = errors.New("asks for a member whose name the chat template cannot write")
+	errNoTag       = errors.New("asks for a member that the chat template cannot write: its name or each of its values")
 )
 
 // isText tells whether an argument may be a string. Then it can be nothing else in
@@ -61,7 +61,8 @@ func (a *arguments) value(rules *ruleList, name string, t *term, form textForm) 
 	return a.inset(rules, "arg-"+sanitize(name), t)
 }
 
-// raw is the strings of a term as they are, as far as they have no delimiter.
+// raw is the strings of a term as they are, as far as they have no delimiter; nil if
+// there is none.
 func (a *arguments) raw(t *term, form textForm) (Node, error) {
 	var alt []Node
 	if texts := t.shape.strings; len(texts) == 1 && texts[0].dfa.isAll() && texts[0].min == 0 && texts[0].max == Unbounded {
@@ -73,7 +74,12 @@ func (a *arguments) raw(t *term, form textForm) (Node, error) {
 		if err != nil {
 			return nil, a.c.blame(err, t.origin(), "")
 		}
-		alt = append(alt, lexeme(d))
+		if !d.isEmpty() {
+			alt = append(alt, lexeme(d))
+		}
+	}
+	if len(alt) == 0 {
+		return nil, nil
 	}
 	return inset{alternatives(alt...)}, nil
 }

@@ -37,6 +37,7 @@ var oddTools = []string{
 	`{"type":"object","properties":{"a\nb":{"type":"boolean"},"ä€":{"type":"boolean"},"</parameter>":{"type":"boolean"}},"additionalProperties":false,"minProperties":1}`,
 	`{"type":"object","properties":{"__proto__":{"type":"boolean"},"'":{"type":"boolean"},"a\\":{"type":"boolean"},"{":{"type":"boolean"}},"additionalProperties":false,"minProperties":1}`,
 	`{"type":"object","properties":{"s":{"enum":["\n</parameter>"," x ","","</tool_call>","a\nb"]}},"required":["s"],"additionalProperties":false}`,
+	`{"type":"object","properties":{"s":{"enum":["\n</parameter>"]},"t":{"enum":["</"]}},"additionalProperties":false}`,
 	`{"type":"object","properties":{"s":{"type":["string","integer"],"maxLength":3,"maximum":9,"minimum":0}},"required":["s"],"additionalProperties":false}`,
 	`{"type":"object","properties":{"s":{"type":"string","pattern":"^[ \\n<>/a-z]{1,6}$"}},"required":["s"],"additionalProperties":false}`,
 }
@@ -47,7 +48,9 @@ func TestOddForcedCalls(t *testing.T) {
 	model := forcedModel(t)
 	var all oddCount
 	eachTemplate(t, func(t *testing.T, source string) {
-		one := callOddTools(t, newForcedEngine(t, model, source))
+		e := newForcedEngine(t, model, source)
+		cutCalls(t, e)
+		one := callOddTools(t, e)
 		all.valid += one.valid
 		all.cut += one.cut
 		all.refused += one.refused
@@ -100,4 +103,20 @@ func callOddTools(t *testing.T, e *engine.Engine) oddCount {
 	}
 	group.Wait()
 	return count
+}
+
+// cutCalls ends calls where the tokens do, within their opening marks: these are no text.
+func cutCalls(t *testing.T, e *engine.Engine) {
+	schemas := compiledTools(t, forcedTools)
+	for tokens := 1; tokens < 12; tokens += 2 {
+		r := &engine.Request{
+			Messages: []engine.Message{{Role: engine.RoleUser, Content: []string{"Call it."}}}, Tools: forcedTools,
+			OneCall: true, Choice: engine.ToolChoice{Mode: engine.ToolRequired}, MaxTokens: tokens,
+		}
+		p, err := e.Prepare(t.Context(), r)
+		if err != nil {
+			return // the template has no calls
+		}
+		checkForced(t, e, p, r.Choice, schemas)
+	}
 }

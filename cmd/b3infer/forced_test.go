@@ -198,6 +198,9 @@ func checkForced(t *testing.T, e *engine.Engine, p *engine.Prepared, choice engi
 		}
 	}
 	if finish.Reason == engine.FinishLength {
+		if content != "" {
+			t.Errorf("a call that was cut left the text %q", content)
+		}
 		return false
 	}
 	schema := schemas[name]
