@@ -17,22 +17,23 @@ const module = "github.com/b3os/b3infer/"
 // arrows say which packages of ours a package may import, as CONVENTIONS.md
 // and ARCHITECTURE.md draw them. Test files may also import what fakes.
 var arrows = map[string][]string{
-	"accounts":         {},
-	"cmd/b3infer":      {"accounts", "engine", "grammar", "grammar/mask", "handlers", "llama", "llama/libllama", "models", "vision"},
-	"engine":           {"grammar", "grammar/mask", "llama", "vision"},
-	"grammar":          {},
-	"grammar/mask":     {"grammar"},
-	"handlers":         {"accounts", "engine", "models", "vision"},
-	"llama":            {},
-	"llama/libllama":   {"llama"},
-	"llama/llamatest":  {"llama"},
-	"models":           {},
-	"scripts/gpucheck": {},
-	"vision":           {},
+	"accounts":            {},
+	"cmd/b3infer":         {"accounts", "engine", "grammar", "grammar/mask", "handlers", "llama", "llama/libllama", "models", "vision"},
+	"engine":              {"grammar", "grammar/mask", "llama", "vision"},
+	"grammar":             {},
+	"grammar/grammartest": {},
+	"grammar/mask":        {"grammar"},
+	"handlers":            {"accounts", "engine", "models", "vision"},
+	"llama":               {},
+	"llama/libllama":      {"llama"},
+	"llama/llamatest":     {"llama"},
+	"models":              {},
+	"scripts/gpucheck":    {},
+	"vision":              {},
 }
 
 // forTests may be imported by any test, with what it needs.
-var forTests = []string{"llama", "llama/llamatest"}
+var forTests = []string{"llama", "llama/llamatest", "grammar/grammartest"}
 
 // outside are imports of others' code that only some packages may have.
 var outside = map[string][]string{

@@ -1,8 +1,6 @@
 package grammar
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,6 +12,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"pgregory.net/rapid"
+
+	"github.com/b3os/b3infer/grammar/grammartest"
 )
 
 // An acceptorCase is a grammar as GBNF, with texts that the grammar has and texts
@@ -38,17 +38,7 @@ func TestAcceptorCases(t *testing.T) {
 	a.addCalls(t)
 	a.longest = 20 // random grammars are ambiguous: llama.cpp keeps each way of reading a text
 	a.addRandom(t)
-	text, err := json.Marshal(a.cases)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join("testdata", "gbnf", acceptorFile)
-	if *update {
-		writeGzip(t, path, text)
-	}
-	if !bytes.Equal(readGzip(t, path), text) {
-		t.Errorf("the cases are not those of %s; -update rewrites it, then libllama's tests must read them", path)
-	}
+	grammartest.HoldJSON(t, filepath.Join("testdata", "gbnf", acceptorFile), a.cases, *update)
 }
 
 type acceptorCases struct {

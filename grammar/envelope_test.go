@@ -1,17 +1,15 @@
 package grammar
 
 import (
-	"bytes"
-	"compress/gzip"
-	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/b3os/b3infer/grammar/grammartest"
 )
 
 // An envelopeCase is what common/chat says of a template of llama.cpp's collection
@@ -27,29 +25,10 @@ type envelopeCase struct {
 	Error string
 }
 
-func readGzip(t testing.TB, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
 func envelopeCases(t testing.TB) []envelopeCase {
 	t.Helper()
 	var cases []envelopeCase
-	if err := json.Unmarshal(readGzip(t, filepath.Join("testdata", "envelope", "parsers.json.gz")), &cases); err != nil {
-		t.Fatal(err)
-	}
+	grammartest.ReadJSON(t, filepath.Join("testdata", "envelope", "parsers.json.gz"), &cases)
 	return cases
 }
 
@@ -154,34 +133,7 @@ func TestEnvelopes(t *testing.T) {
 			}
 		}
 	}
-	text, err := json.Marshal(answers)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if *update {
-		writeGzip(t, filepath.Join("testdata", "envelope", "walks.json.gz"), text)
-	}
-	if !bytes.Equal(readGzip(t, filepath.Join("testdata", "envelope", "walks.json.gz")), text) {
-		t.Error("the answers are not those of walks.json.gz; -update rewrites it, then libllama's tests must read them")
-	}
-}
-
-func writeGzip(t *testing.T, path string, text []byte) {
-	t.Helper()
-	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write(text); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	grammartest.HoldJSON(t, filepath.Join("testdata", "envelope", "walks.json.gz"), answers, *update)
 }
 
 // families has a template of each form of calls.

@@ -1,7 +1,6 @@
 package grammar
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -9,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/b3os/b3infer/grammar/grammartest"
 )
 
 // A told answer is the pieces of one, joined.
@@ -86,9 +87,7 @@ type commonReading struct {
 func envelopeReadings(t testing.TB) ([]commonReading, []envelopeCase, []*Envelope) {
 	t.Helper()
 	var readings []commonReading
-	if err := json.Unmarshal(readGzip(t, filepath.Join("testdata", "envelope", "readings.json.gz")), &readings); err != nil {
-		t.Fatal(err)
-	}
+	grammartest.ReadJSON(t, filepath.Join("testdata", "envelope", "readings.json.gz"), &readings)
 	cases := envelopeCases(t)
 	envelopes := make([]*Envelope, len(cases))
 	for _, r := range readings {

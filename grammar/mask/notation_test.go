@@ -1,13 +1,11 @@
 package mask
 
 import (
-	"compress/gzip"
-	"encoding/json"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/b3os/b3infer/grammar"
+	"github.com/b3os/b3infer/grammar/grammartest"
 )
 
 const notationSchema = `{"properties":{"city":{"type":"string","minLength":1,"maxLength":12},"tags":{"type":"array","minItems":2,"maxItems":4,"uniqueItems":true,` +
@@ -65,15 +63,6 @@ func TestNotationTokens(t *testing.T) {
 // gemmaEnvelope is the form of answers of Gemma 4 that call a tool.
 func gemmaEnvelope(t *testing.T) *grammar.Envelope {
 	t.Helper()
-	f, err := os.Open("../testdata/envelope/parsers.json.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var cases []struct {
 		Template                     string
 		Required, Parallel, Thinking bool
@@ -82,9 +71,7 @@ func gemmaEnvelope(t *testing.T) *grammar.Envelope {
 			Preserved                   []string
 		}
 	}
-	if err := json.NewDecoder(r).Decode(&cases); err != nil {
-		t.Fatal(err)
-	}
+	grammartest.ReadJSON(t, "../testdata/envelope/parsers.json.gz", &cases)
 	for _, c := range cases {
 		if c.Template != "google-gemma-4-31B-it" || !c.Required || c.Parallel || c.Thinking {
 			continue

@@ -4,17 +4,15 @@ package libllama
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"flag"
-	"io"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/b3os/b3infer/grammar/grammartest"
 	"github.com/b3os/b3infer/llama"
 	"github.com/b3os/b3infer/llama/llamatest"
 )
@@ -96,52 +94,7 @@ func TestEnvelopesAreAsStored(t *testing.T) {
 	for i := range cases {
 		cases[i].Envelope.Parser = sortedJSON(t, cases[i].Envelope.Parser)
 	}
-	text, err := json.MarshalIndent(cases, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(envelopeFolder, "parsers.json.gz")
-	if *update {
-		writeGzip(t, path, text)
-	}
-	if !bytes.Equal(readGzip(t, path), text) {
-		t.Errorf("%s is not what llama.cpp gives; -update rewrites it", path)
-	}
-}
-
-func writeGzip(t *testing.T, path string, text []byte) {
-	t.Helper()
-	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write(text); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func readGzip(t *testing.T, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	grammartest.HoldJSON(t, filepath.Join(envelopeFolder, "parsers.json.gz"), cases, *update)
 }
 
 // A walked answer is a random text of a grammar that package grammar made of a case:
@@ -158,9 +111,7 @@ type walked struct {
 func TestWalkedCallsParse(t *testing.T) {
 	cases := envelopeCases(t)
 	var answers []walked
-	if err := json.Unmarshal(readGzip(t, filepath.Join(envelopeFolder, "walks.json.gz")), &answers); err != nil {
-		t.Fatal(err)
-	}
+	grammartest.ReadJSON(t, filepath.Join(envelopeFolder, "walks.json.gz"), &answers)
 	if len(answers) < 4000 {
 		t.Fatalf("only %d answers", len(answers))
 	}
@@ -281,9 +232,7 @@ type reading struct {
 func TestReadingsAreAsStored(t *testing.T) {
 	cases := envelopeCases(t)
 	var answers []walked
-	if err := json.Unmarshal(readGzip(t, filepath.Join(envelopeFolder, "walks.json.gz")), &answers); err != nil {
-		t.Fatal(err)
-	}
+	grammartest.ReadJSON(t, filepath.Join(envelopeFolder, "walks.json.gz"), &answers)
 	random := rand.New(rand.NewPCG(1, 2))
 	var readings []reading
 	read := func(r reading) {
@@ -305,17 +254,7 @@ func TestReadingsAreAsStored(t *testing.T) {
 			}
 		}
 	}
-	text, err := json.Marshal(readings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(envelopeFolder, "readings.json.gz")
-	if *update {
-		writeGzip(t, path, text)
-	}
-	if !bytes.Equal(readGzip(t, path), text) {
-		t.Errorf("%s is not what llama.cpp gives; -update rewrites it", path)
-	}
+	grammartest.HoldJSON(t, filepath.Join(envelopeFolder, "readings.json.gz"), readings, *update)
 }
 
 // writtenAnswers are answers of some templates that no grammar makes.

@@ -3,7 +3,6 @@
 package libllama
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/b3os/b3infer/grammar/grammartest"
 )
 
 // An acceptorCase is a grammar that package grammar has read or made, with texts
@@ -37,10 +38,7 @@ var llamaTakes = map[string]bool{
 // It takes endless repetitions of what may be empty for left recursion, mostly.
 func TestGrammarsAsLlamaReads(t *testing.T) {
 	var cases []acceptorCase
-	path := filepath.Join("..", "..", "grammar", "testdata", "gbnf", "acceptor.json.gz")
-	if err := json.Unmarshal(readGzip(t, path), &cases); err != nil {
-		t.Fatal(err)
-	}
+	grammartest.ReadJSON(t, filepath.Join("..", "..", "grammar", "testdata", "gbnf", "acceptor.json.gz"), &cases)
 	if len(cases) < 200 {
 		t.Fatalf("only %d grammars", len(cases))
 	}
