@@ -263,13 +263,13 @@ func (a *arguments) bag(o *object, body func(key) (Node, error), sep Node, least
 		b.Items = append(b.Items, BagItem{n, required[k.name]})
 		delete(required, k.name)
 	}
-	b.Min = max(o.min, min(least, len(b.Items)), needed)
+	b.Min = max(o.min, least, needed)
 	switch {
 	case len(required) > 0, len(o.owed) > 0, b.Min > len(b.Items), o.max != Unbounded && b.Min > o.max:
 		return nil, errNoTag
 	case len(b.Items) == 0:
 		return Seq{}, nil
-	case b.Max == Unbounded:
+	case b.Max == Unbounded, b.Max > len(b.Items):
 		b.Max = len(b.Items)
 	}
 	if len(b.Items) <= MaxBag {
