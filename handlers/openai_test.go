@@ -84,7 +84,7 @@ func TestContractC335_SDKErrors(t *testing.T) {
 				Message: "this API key is not known; check that it belongs to this server"}},
 		{"404", says("Hi"), "key", func(p *openai.ChatCompletionNewParams) { p.Model = "gpt-5" },
 			openai.Error{StatusCode: 404, Code: "model_not_available", Param: "model", Type: badRequest,
-				Message: "gpt-5 is not served on this node; GET /v1/infer/models lists what is"}},
+				Message: "gpt-5 is not served on this node; GET /v1/infer/models lists the models that are"}},
 		{"503", &script{broken: failing(engine.CodeOverloaded)}, "key", func(*openai.ChatCompletionNewParams) {},
 			openai.Error{StatusCode: 503, Code: "capacity_unavailable", Type: "server_error", Message: "it failed"}},
 	} {
@@ -125,6 +125,7 @@ func TestContractC336_SDKStreamError(t *testing.T) {
 
 // The SDK waits for Retry-After before it tries again.
 func TestContractC337_SDKRetries(t *testing.T) {
+	t.Parallel() // it waits
 	h := serve(t, nil)
 	answers := 0
 	var waits []time.Duration
