@@ -91,13 +91,25 @@ func shownBy(t *testing.T) map[string][]string {
 	return tests
 }
 
+// later are points that come with what is not built yet. One that a test names is
+// not among them.
+var later = map[string]string{
+	"008": "Messages", "019": "Messages", "020": "count_tokens", "025": "Messages", "026": "Messages", "042": "Messages",
+	"043": "Messages", "044": "Messages", "049": "Messages", "054": "Messages", "056": "Messages", "059": "Messages",
+	"061": "Messages", "063": "Messages", "067": "Messages", "070": "Messages", "077": "Messages", "098": "Messages", "103": "Messages",
+	"081": "count_tokens",
+	"076": "Responses", "091": "Responses", "102": "Responses", "332": "Responses", "333": "Responses",
+	"052": "images", "083": "images", "089": "images", "090": "images", "092": "images", "093": "images", "094": "images",
+	"095": "images", "096": "images", "097": "images",
+}
+
 // docs/conformance.md lists every point with the tests that show it.
 func TestConformancePage(t *testing.T) {
 	tests := shownBy(t)
 	var page strings.Builder
 	page.WriteString("# What of the contract is shown, and where\n\n" +
 		"Made by `go test ./handlers -run TestConformancePage -update` from the names of the tests; do not edit.\n")
-	heading, shown, reasons := "", 0, 0
+	heading, shown, reasons, awaited := "", 0, 0, 0
 	points := readPoints(t)
 	for _, p := range points {
 		if p.heading != heading {
@@ -110,13 +122,20 @@ func TestConformancePage(t *testing.T) {
 			slices.Sort(names)
 			by = "`" + strings.Join(names, "`, `") + "`"
 			shown++
+			if later[p.number] != "" {
+				t.Errorf("%s is said to come with %s, and %v show it", p.number, later[p.number], names)
+			}
+		case later[p.number] != "":
+			by = "comes with " + later[p.number]
+			awaited++
 		case p.reason != "":
 			by = "cannot be shown: " + p.reason
 			reasons++
 		}
 		fmt.Fprintf(&page, "| %s | %s | %s |\n", p.number, strings.ReplaceAll(p.text, "|", `\|`), by)
 	}
-	fmt.Fprintf(&page, "\n%d points: %d shown, %d that cannot be, %d without a test yet.\n", len(points), shown, reasons, len(points)-shown-reasons)
+	fmt.Fprintf(&page, "\n%d points: %d shown, %d that cannot be, %d that come with what is not built yet, %d without a test.\n",
+		len(points), shown, reasons, awaited, len(points)-shown-reasons-awaited)
 	const file = "../docs/conformance.md"
 	if *update {
 		if err := os.WriteFile(file, []byte(page.String()), 0o644); err != nil {
