@@ -70,7 +70,7 @@ func TestHeadLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer large.Close()
-	_ = large.SetDeadline(begun.Add(10 * time.Second)) // what does not come fails below
+	_ = large.SetDeadline(begun.Add(10 * time.Second))                                                               // what does not come fails below
 	go io.WriteString(large, "GET / HTTP/1.1\r\nHost: x\r\nX-Large: "+strings.Repeat("a", 2*headerBytes)+"\r\n\r\n") // the server may not read all of it
 	answer, err := http.ReadResponse(bufio.NewReader(large), nil)
 	if err != nil || answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
