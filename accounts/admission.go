@@ -177,10 +177,10 @@ func (s *Store) Admit(p *Principal, model string, e Estimate) (*Ticket, error) {
 }
 
 func (a *admission) admit(p *Principal, model string, e Estimate) (*Ticket, error) {
-	now := a.now()
-	at := now.Sub(a.epoch)
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	now := a.now() // behind the lock, so that time does not go back
+	at := now.Sub(a.epoch)
 	o, key := a.organization(p.Organization.ID), a.key(p.Key.ID)
 	if !e.CountOnly {
 		if err := exhausted(p, model, o, key); err != nil {

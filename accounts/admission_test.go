@@ -59,8 +59,8 @@ func TestRequestsPerMinute(t *testing.T) {
 	a := limited(c, map[Rule]int64{RequestsPerMinute: 2})
 	p := principal("a")
 	for i, want := range []Standing{
-		{RequestsPerMinute, 2, 1, 61 * time.Second}, // a minute, and what is left of the slot
-		{RequestsPerMinute, 2, 0, 61 * time.Second},
+		{RequestsPerMinute, 2, 1, time.Minute},
+		{RequestsPerMinute, 2, 0, time.Minute},
 	} {
 		got, ok := mustAdmit(t, a, p, "m", Estimate{Prompt: 1}).Standing()
 		if !ok || got != want {
@@ -69,12 +69,12 @@ func TestRequestsPerMinute(t *testing.T) {
 		c.advance(10 * time.Second)
 	}
 	mustRefuse(t, a, p, "m", Estimate{Prompt: 1}, LimitError{
-		Standing: Standing{RequestsPerMinute, 2, 0, 51 * time.Second},
-		Model:    "m", Organization: "a", Need: 1, RetryAfter: 41 * time.Second,
+		Standing: Standing{RequestsPerMinute, 2, 0, 50 * time.Second},
+		Model:    "m", Organization: "a", Need: 1, RetryAfter: 40 * time.Second,
 	})
 	mustAdmit(t, a, p, "other", Estimate{Prompt: 1})
 	mustAdmit(t, a, principal("b"), "m", Estimate{Prompt: 1})
-	c.advance(41 * time.Second)
+	c.advance(40 * time.Second)
 	mustAdmit(t, a, p, "m", Estimate{Prompt: 1})
 }
 
@@ -125,8 +125,8 @@ func TestSettleGivesBack(t *testing.T) {
 	}
 	c.advance(time.Second)
 	mustRefuse(t, a, p, "m", e, LimitError{ // 20 + 1000 are used: 30 too many would be left after the first 20
-		Standing: Standing{TokensPerMinute, 1000, 0, 60 * time.Second},
-		Model:    "m", Organization: "a", Need: 910, RetryAfter: 60 * time.Second,
+		Standing: Standing{TokensPerMinute, 1000, 0, 59 * time.Second},
+		Model:    "m", Organization: "a", Need: 910, RetryAfter: 59 * time.Second,
 	})
 }
 
@@ -139,8 +139,8 @@ func TestSettleBeyondReservation(t *testing.T) {
 	c.advance(30 * time.Second)
 	long.Settle(Usage{Prompt: 100, Completion: 1000})
 	mustRefuse(t, a, p, "m", Estimate{Prompt: 1, MaxTokens: 99}, LimitError{
-		Standing: Standing{TokensPerMinute, 1000, 0, 61 * time.Second},
-		Model:    "m", Organization: "a", Need: 100, RetryAfter: 31 * time.Second,
+		Standing: Standing{TokensPerMinute, 1000, 0, 60 * time.Second},
+		Model:    "m", Organization: "a", Need: 100, RetryAfter: 30 * time.Second,
 	})
 }
 
@@ -192,8 +192,8 @@ func TestImageBytesPerMinute(t *testing.T) {
 	mustAdmit(t, a, p, "m", Estimate{Prompt: 1, ImageBytes: 900})
 	mustAdmit(t, a, p, "m", Estimate{Prompt: 1})
 	mustRefuse(t, a, p, "m", Estimate{Prompt: 1, ImageBytes: 200}, LimitError{
-		Standing: Standing{ImageBytesPerMinute, 1000, 100, 61 * time.Second},
-		Model:    "m", Organization: "a", Need: 200, RetryAfter: 61 * time.Second,
+		Standing: Standing{ImageBytesPerMinute, 1000, 100, 60 * time.Second},
+		Model:    "m", Organization: "a", Need: 200, RetryAfter: 60 * time.Second,
 	})
 }
 
@@ -273,19 +273,19 @@ func TestLongestWaitIsTold(t *testing.T) {
 	c.advance(20 * time.Second)
 	mustAdmit(t, a, p, "m", Estimate{Prompt: 900, MaxTokens: 50})
 	mustRefuse(t, a, p, "m", Estimate{Prompt: 100, MaxTokens: 10}, LimitError{
-		Standing: Standing{TokensPerMinute, 1000, 48, 61 * time.Second},
-		Model:    "m", Organization: "a", Need: 110, RetryAfter: 61 * time.Second,
+		Standing: Standing{TokensPerMinute, 1000, 48, 60 * time.Second},
+		Model:    "m", Organization: "a", Need: 110, RetryAfter: 60 * time.Second,
 	})
 	mustRefuse(t, a, p, "m", Estimate{Prompt: 10, MaxTokens: 10}, LimitError{
-		Standing: Standing{RequestsPerMinute, 2, 0, 61 * time.Second},
-		Model:    "m", Organization: "a", Need: 1, RetryAfter: 41 * time.Second,
+		Standing: Standing{RequestsPerMinute, 2, 0, 60 * time.Second},
+		Model:    "m", Organization: "a", Need: 1, RetryAfter: 40 * time.Second,
 	})
 }
 
 func TestStandingIsOfTheClosestLimit(t *testing.T) {
 	a := limited(newClock(), map[Rule]int64{RequestsPerMinute: 10, TokensPerMinute: 1000, RequestsInFlight: 100})
 	got, ok := mustAdmit(t, a, principal("a"), "m", Estimate{Prompt: 400, MaxTokens: 400}).Standing()
-	if want := (Standing{TokensPerMinute, 1000, 200, 61 * time.Second}); !ok || got != want {
+	if want := (Standing{TokensPerMinute, 1000, 200, 60 * time.Second}); !ok || got != want {
 		t.Errorf("%+v, %v, want %+v", got, ok, want)
 	}
 	if _, ok := mustAdmit(t, limited(newClock(), nil), principal("a"), "m", Estimate{}).Standing(); ok {
@@ -301,7 +301,7 @@ func TestLimitErrorTexts(t *testing.T) {
 		"1 requests per minute allowed on b3os/qwen3.5-9b; retry in 1 second":                                                                     {Standing: standing(RequestsPerMinute, 1), RetryAfter: time.Second},
 		"4 requests in flight allowed in organization acme, asked of b3os/qwen3.5-9b; retry in 2 seconds":                                         {Standing: standing(RequestsInFlight, 4), RetryAfter: 2 * time.Second},
 		"9 bytes of remote images per minute allowed on b3os/qwen3.5-9b; retry in 2 seconds":                                                      {Standing: standing(ImageBytesPerMinute, 9), RetryAfter: 2 * time.Second},
-		"9 tokens per day allowed in organization acme, asked of b3os/qwen3.5-9b, and this request needs 10; waiting does not help, ask for less": {Standing: standing(TokensPerDay, 9), Need: 10, TooLarge: true, RetryAfter: 2 * time.Second},
+		"9 tokens per day allowed in organization acme, asked of b3os/qwen3.5-9b, and this request needs 10; waiting does not help, ask for less": {Standing: standing(TokensPerDay, 9), Need: 10, TooLarge: true},
 		"the organization's credits are used up; add credits and try again":                                                                       {Standing: standing(OrganizationCredit, 9)},
 		"this API key has reached its spend cap of 2.5 credits; use another key or one with a higher cap":                                         {Standing: standing(KeySpendCap, 2_500_000)},
 	} {
@@ -374,14 +374,17 @@ func TestAdmissionProperties(t *testing.T) {
 
 // waitAsTold waits for a refused request, and asks again too early and in time.
 func waitAsTold(t *rapid.T, c *clock, a *admission, p *Principal, e Estimate, refused *LimitError) *Ticket {
-	if refused.RetryAfter < time.Second || refused.RetryAfter%time.Second != 0 || refused.Remaining < 0 || refused.Reset < refused.RetryAfter {
+	if refused.Remaining < 0 || refused.Reset < refused.RetryAfter || refused.Rule != TokensPerDay && refused.Reset > time.Minute {
 		t.Fatalf("%+v is odd", refused)
 	}
 	if refused.TooLarge {
-		if refused.Need <= refused.Limit {
+		if refused.Need <= refused.Limit || refused.RetryAfter != 0 {
 			t.Fatalf("%+v is not too large", refused)
 		}
 		return nil
+	}
+	if refused.RetryAfter < time.Second || refused.RetryAfter%time.Second != 0 {
+		t.Fatalf("%+v is odd", refused)
 	}
 	early := refused.RetryAfter - time.Second - time.Nanosecond
 	if early > 0 {

@@ -59,10 +59,6 @@ func (g gauge) standing() Standing {
 func refusal(gauges []gauge, model, organization string) error {
 	var worst *gauge
 	for i, g := range gauges {
-		if g.never() {
-			g.wait = max(g.wait, windowTime)
-			gauges[i] = g
-		}
 		switch {
 		case g.fits():
 		case worst == nil, g.never() && !worst.never(), g.never() == worst.never() && g.wait > worst.wait:
@@ -72,17 +68,18 @@ func refusal(gauges []gauge, model, organization string) error {
 	if worst == nil {
 		return nil
 	}
-	standing := worst.standing()
-	wait := max(time.Second, wholeSeconds(worst.wait))
-	standing.Reset = max(standing.Reset, wait)
-	return &LimitError{
-		Standing:     standing,
+	e := &LimitError{
+		Standing:     worst.standing(),
 		Model:        model,
 		Organization: organization,
 		Need:         worst.need,
 		TooLarge:     worst.never(),
-		RetryAfter:   wait,
 	}
+	if !e.TooLarge {
+		e.RetryAfter = max(time.Second, wholeSeconds(worst.wait))
+		e.Reset = max(e.Reset, e.RetryAfter)
+	}
+	return e
 }
 
 // closest is the limit of which the smallest share is left.

@@ -25,7 +25,7 @@ type LimitError struct {
 	// RetryAfter is in whole seconds, at least one. Whoever waits that long is
 	// admitted if no one else asks and what is in flight uses what it reserved;
 	// for RequestsInFlight it is an estimate from the requests before. It is 0 if
-	// credits are exhausted.
+	// no waiting helps: the request is TooLarge, or credits are exhausted.
 	RetryAfter time.Duration
 }
 

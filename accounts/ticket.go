@@ -54,9 +54,9 @@ func (t *Ticket) charge(at time.Duration, e Estimate) {
 // its limit, since they cannot be undone; then the next ones wait longer.
 func (t *Ticket) Settle(u Usage) Credits {
 	a := t.admission
-	now := a.now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	now := a.now()
 	if t.settled || t.free {
 		return 0
 	}

@@ -16,26 +16,30 @@ const (
 // bucket of the same rate is smaller, but lets twice the limit through in a
 // minute that begins with a full bucket.
 //
-// What is charged in a slot of time leaves when the slot's last moment is a
-// minute old. So no minute, wherever it begins, holds more than the limit, and
-// a window has at most 601 entries whatever the rate is.
+// What is charged in a slot of time leaves when the last of it is a minute old,
+// and not when the slot's end is: nobody waits longer than the minute. So no
+// minute, wherever it begins, holds more than the limit, and a window has at
+// most 601 entries whatever the rate is.
 type window struct {
 	charges []charge // oldest first, one per slot
 	sum     int64
 }
 
-type charge struct{ slot, n int64 }
+type charge struct {
+	slot, n int64
+	last    time.Duration // when something was charged last
+}
 
-// leaves is the first slot in which a charge no longer counts.
-func (c charge) leaves() int64 { return c.slot + windowSlots + 1 }
+// leaves is the moment from which a charge no longer counts.
+func (c charge) leaves() time.Duration { return c.last + windowTime }
 
 // slotAt is the slot of a moment, given as the time since some fixed one.
 func slotAt(at time.Duration) int64 { return int64(at / slotTime) }
 
 // advance drops what is too old.
 func (w *window) advance(at time.Duration) {
-	now, old := slotAt(at), 0
-	for old < len(w.charges) && w.charges[old].leaves() <= now {
+	old := 0
+	for old < len(w.charges) && w.charges[old].leaves() <= at {
 		w.sum -= w.charges[old].n
 		old++
 	}
@@ -48,8 +52,9 @@ func (w *window) add(at time.Duration, n int64) int64 {
 	w.sum += n
 	if last := len(w.charges) - 1; last >= 0 && w.charges[last].slot == slot {
 		w.charges[last].n += n
+		w.charges[last].last = at
 	} else {
-		w.charges = append(w.charges, charge{slot, n})
+		w.charges = append(w.charges, charge{slot, n, at})
 	}
 	return slot
 }
@@ -72,7 +77,7 @@ func (w *window) wait(at time.Duration, n, limit int64) time.Duration {
 			break
 		}
 		if excess -= c.n; excess <= 0 {
-			return time.Duration(c.leaves())*slotTime - at
+			return c.leaves() - at
 		}
 	}
 	return 0
@@ -83,5 +88,5 @@ func (w *window) empties(at time.Duration) time.Duration {
 	if len(w.charges) == 0 {
 		return 0
 	}
-	return time.Duration(w.charges[len(w.charges)-1].leaves())*slotTime - at
+	return w.charges[len(w.charges)-1].leaves() - at
 }

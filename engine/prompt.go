@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -261,16 +262,15 @@ func barred(bias, barred []llama.TokenBias) []llama.TokenBias {
 // tokenBias checks and orders the client's biases.
 func tokenBias(bias map[int]float64, v *llama.Vocab) ([]llama.TokenBias, error) {
 	var out []llama.TokenBias
-	for id, b := range bias {
+	for _, id := range slices.Sorted(maps.Keys(bias)) {
 		if id < 0 || id >= v.Len() {
 			return nil, &Error{
 				Code:    CodeInvalid,
-				Message: fmt.Sprintf("logit_bias names token %d; this model's tokens are 0 to %d", id, v.Len()-1),
-				Param:   "logit_bias",
+				Message: fmt.Sprintf("logit_bias.%d names a token that the vocabulary does not have; its tokens are 0 to %d", id, v.Len()-1),
+				Param:   fmt.Sprintf("logit_bias.%d", id),
 			}
 		}
-		out = append(out, llama.TokenBias{Token: llama.Token(id), Bias: float32(b)})
+		out = append(out, llama.TokenBias{Token: llama.Token(id), Bias: float32(bias[id])})
 	}
-	slices.SortFunc(out, func(a, b llama.TokenBias) int { return int(a.Token) - int(b.Token) })
 	return out, nil
 }

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strconv"
@@ -47,7 +48,7 @@ func (s *server) admit(c *echo.Context, model string, e accounts.Estimate) error
 // estimate is what a prepared request may take: an answer ends at the context.
 func estimate(e Engine, p *engine.Prepared, maxTokens int) accounts.Estimate {
 	left := max(1, e.Info().Context-p.PromptTokens())
-	return accounts.Estimate{Prompt: p.PromptTokens(), MaxTokens: min(maxTokens, left)}
+	return accounts.Estimate{Prompt: p.PromptTokens(), MaxTokens: min(cmp.Or(maxTokens, accounts.DefaultCap), left)}
 }
 
 // settle puts what was used in the place of what was booked, and keeps its cost.

@@ -29,20 +29,21 @@ func TestContractLimits(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		rules   map[accounts.Rule]int64
-		before  int // requests that are let in first
+		before  int  // requests that are let in first
+		never   bool // no waiting helps
 		more    string
 		code    string
 		message string
 	}{
-		{"C058_C087_requests", map[accounts.Rule]int64{accounts.RequestsPerMinute: 2}, 2, "",
+		{"C058_C087_requests", map[accounts.Rule]int64{accounts.RequestsPerMinute: 2}, 2, false, "",
 			"rate_limited", "2 requests per minute allowed on " + testModel + "; retry in "},
-		{"C074_C086_max_completion_tokens", map[accounts.Rule]int64{accounts.TokensPerMinute: 1000}, 0, `"max_completion_tokens":2000`,
+		{"C074_C086_max_completion_tokens", map[accounts.Rule]int64{accounts.TokensPerMinute: 1000}, 0, true, `"max_completion_tokens":2000`,
 			"rate_limited", "1000 tokens per minute allowed on " + testModel + ", and this request needs "},
-		{"C075_max_tokens", map[accounts.Rule]int64{accounts.TokensPerMinute: 1000}, 0, `"max_tokens":2000`,
+		{"C075_max_tokens", map[accounts.Rule]int64{accounts.TokensPerMinute: 1000}, 0, true, `"max_tokens":2000`,
 			"rate_limited", "1000 tokens per minute allowed on "},
-		{"C075_512_without", map[accounts.Rule]int64{accounts.TokensPerMinute: 400}, 0, "",
+		{"C075_512_without", map[accounts.Rule]int64{accounts.TokensPerMinute: 400}, 0, true, "",
 			"rate_limited", "400 tokens per minute allowed on "},
-		{"C084_quota", map[accounts.Rule]int64{accounts.TokensPerDay: 500}, 0, "",
+		{"C084_quota", map[accounts.Rule]int64{accounts.TokensPerDay: 500}, 0, true, "",
 			"quota_exceeded", "500 tokens per day allowed in organization default"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -59,9 +60,15 @@ func TestContractLimits(t *testing.T) {
 			}
 			// C065, C085
 			for _, name := range []string{"Retry-After", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"} {
-				if _, err := strconv.ParseUint(w.Header().Get(name), 10, 31); err != nil {
+				if has := number(w.Header().Get(name)) >= 0; has == (name == "Retry-After" && c.never) {
 					t.Errorf("%s is %q", name, w.Header().Get(name))
 				}
+			}
+			if never := w.Header().Get("X-Should-Retry") == "false"; never != c.never || never != strings.Contains(got.Message, "waiting does not help") {
+				t.Errorf("to be tried again: %v, want %v: %s", !never, !c.never, got.Message)
+			}
+			if c.code == "rate_limited" && number(w.Header().Get("RateLimit-Reset")) > 60 {
+				t.Errorf("RateLimit-Reset is %s, and the window has 60 seconds", w.Header().Get("RateLimit-Reset"))
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -75,10 +76,11 @@ func (s *server) needs(scope accounts.Scope) echo.MiddlewareFunc {
 
 // lacking is the error for those who do not hold the scope.
 func (s *server) lacking(scope accounts.Scope) error {
-	message := "this API key lacks the scope " + string(scope) + "; use a key that has it"
+	message := "this API key lacks the scope "
 	if s.open() {
-		message = "this needs an API key with the scope " + string(scope) + "; make one with: b3infer keys create --scope " + string(scope)
+		message = "this needs an API key with the scope "
 	}
+	message += fmt.Sprintf("%s; use one that has it, or make one with: b3infer keys create --scope %[1]s", scope)
 	return &engine.Error{Code: codeForbidden, Message: message}
 }
 

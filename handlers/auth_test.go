@@ -133,7 +133,7 @@ func TestContractScopes(t *testing.T) {
 	_, run := newKey(t, h.accounts, accounts.NewKey{Scopes: accounts.Scopes{accounts.ScopeRun}})
 	_, read := newKey(t, h.accounts, accounts.NewKey{Scopes: accounts.Scopes{accounts.ScopeRead}})
 	lacks := func(scope string) wireError {
-		return forbidden("this API key lacks the scope " + scope + "; use a key that has it")
+		return forbidden("this API key lacks the scope " + scope + "; use one that has it, or make one with: b3infer keys create --scope " + scope)
 	}
 	runRefusals(t, h, []refusal{
 		{"C018_C022_C051_chat", with(read, post(chatPath, chatBody(""))), 403, lacks("infer:run")},
@@ -152,7 +152,7 @@ func TestContractScopes(t *testing.T) {
 	}
 	open := serve(t, says("Hi"))
 	runRefusals(t, open, []refusal{{"keys_without_a_key", post("/v1/keys", "{}"), 403,
-		forbidden("this needs an API key with the scope keys:manage; make one with: b3infer keys create --scope keys:manage")}})
+		forbidden("this needs an API key with the scope keys:manage; use one that has it, or make one with: b3infer keys create --scope keys:manage")}})
 }
 
 // A web page must not drive a server that asks for no key.

@@ -50,9 +50,13 @@ var pointNumber = regexp.MustCompile(`(?:\b|_|TestContract)C(\d{3})`)
 // their cases, and in comments within.
 func shownBy(t *testing.T) map[string][]string {
 	t.Helper()
-	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, pattern := range []string{"*_test.go", "../cmd/b3infer/*_test.go"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || found == nil {
+			t.Fatalf("no tests in %s: %v", pattern, err)
+		}
+		files = append(files, found...)
 	}
 	tests := map[string][]string{}
 	for _, name := range files {
@@ -91,32 +95,52 @@ func shownBy(t *testing.T) map[string][]string {
 	return tests
 }
 
+// later are points that come with what is not built yet. One that a test names is
+// not among them.
+var later = map[string]string{
+	"008": "Messages", "019": "Messages", "020": "count_tokens", "025": "Messages", "026": "Messages", "042": "Messages",
+	"043": "Messages", "044": "Messages", "049": "Messages", "054": "Messages", "056": "Messages", "059": "Messages",
+	"061": "Messages", "063": "Messages", "067": "Messages", "070": "Messages", "077": "Messages", "098": "Messages", "103": "Messages",
+	"081": "count_tokens",
+	"076": "Responses", "091": "Responses", "102": "Responses", "332": "Responses", "333": "Responses",
+	"052": "images", "083": "images", "089": "images", "090": "images", "092": "images", "093": "images", "094": "images",
+	"095": "images", "096": "images", "097": "images",
+}
+
 // docs/conformance.md lists every point with the tests that show it.
 func TestConformancePage(t *testing.T) {
 	tests := shownBy(t)
 	var page strings.Builder
 	page.WriteString("# What of the contract is shown, and where\n\n" +
 		"Made by `go test ./handlers -run TestConformancePage -update` from the names of the tests; do not edit.\n")
-	heading, shown, reasons := "", 0, 0
+	heading, shown, reasons, awaited := "", 0, 0, 0
 	points := readPoints(t)
 	for _, p := range points {
 		if p.heading != heading {
 			heading = p.heading
 			fmt.Fprintf(&page, "\n## %s\n\n| point | what holds | shown by |\n| --- | --- | --- |\n", heading)
 		}
-		by := "no test yet"
+		by := "no test"
 		switch names := tests[p.number]; {
 		case len(names) > 0:
 			slices.Sort(names)
 			by = "`" + strings.Join(names, "`, `") + "`"
 			shown++
-		case p.reason != "":
+			if later[p.number] != "" {
+				t.Errorf("%s is said to come with %s, and %v show it", p.number, later[p.number], names)
+			}
+		case later[p.number] != "":
+			by = "comes with " + later[p.number]
+			awaited++
+		case p.reason == "":
+			t.Errorf("%s has no test", p.number)
+		default:
 			by = "cannot be shown: " + p.reason
 			reasons++
 		}
 		fmt.Fprintf(&page, "| %s | %s | %s |\n", p.number, strings.ReplaceAll(p.text, "|", `\|`), by)
 	}
-	fmt.Fprintf(&page, "\n%d points: %d shown, %d that cannot be, %d without a test yet.\n", len(points), shown, reasons, len(points)-shown-reasons)
+	fmt.Fprintf(&page, "\n%d points: %d shown, %d that cannot be, %d that come with what is not built yet.\n", len(points), shown, reasons, awaited)
 	const file = "../docs/conformance.md"
 	if *update {
 		if err := os.WriteFile(file, []byte(page.String()), 0o644); err != nil {

@@ -210,7 +210,7 @@ func TestContractModel(t *testing.T) {
 	long := strings.Repeat("ä", 256)
 	runRefusals(t, h, []refusal{
 		{"C053_C145_unknown_comes_before_parameters", model(`"gpt-5"`), 404,
-			wireError{"gpt-5 is not served on this node; GET /v1/infer/models lists what is", badRequest, "model_not_available", "model"}},
+			wireError{"gpt-5 is not served on this node; GET /v1/infer/models lists the models that are", badRequest, "model_not_available", "model"}},
 		{"C114_absent", post(chatPath, `{"messages":[]}`), 400, invalid("model is required")},
 		{"C107_null", model(`null`), 400, invalid("model is required")},
 		{"number", model(`5`), 400, invalid("model must be a string")},

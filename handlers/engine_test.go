@@ -161,7 +161,7 @@ func TestEngineRefusals(t *testing.T) {
 		code, param string
 	}{
 		{"C048_too_long", withMessages(`[{"role":"user","content":"` + strings.Repeat("one two ", 1000) + `"}]`), "context_length_exceeded", "messages"},
-		{"unknown_token", chatBody(`"logit_bias":{"99999999":1}`), "invalid_request", "logit_bias"},
+		{"unknown_token", chatBody(`"logit_bias":{"99999999":1}`), "invalid_request", "logit_bias.99999999"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := do(t, h, post(chatPath, c.body))

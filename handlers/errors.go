@@ -74,12 +74,16 @@ func public(err error, requestID string) (*engine.Error, verdict) {
 	return &engine.Error{Code: engine.CodeInternal, Message: message}, verdicts[engine.CodeInternal]
 }
 
-// setErrorHeaders sets the headers that go with an error.
+// setErrorHeaders sets the headers that go with an error. A limit that a request
+// will always be above has no time to wait for, and OpenAI's SDKs, which try a
+// 429 again, are told not to.
 func setErrorHeaders(h http.Header, e *engine.Error, v verdict) {
-	switch v.status {
-	case http.StatusUnauthorized:
+	switch {
+	case v.status == http.StatusUnauthorized:
 		h.Set("WWW-Authenticate", "Bearer")
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+	case v.status == http.StatusTooManyRequests && e.RetryAfter == 0:
+		h.Set("X-Should-Retry", "false")
+	case v.status == http.StatusTooManyRequests, v.status == http.StatusServiceUnavailable:
 		h.Set("Retry-After", strconv.Itoa(retrySeconds(e.RetryAfter)))
 	}
 }

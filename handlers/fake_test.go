@@ -8,8 +8,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -125,10 +127,37 @@ func serve(t testing.TB, e Engine, change ...func(*Config)) node {
 	return n
 }
 
+// newAccounts is the file of a new store. Making one waits for the disk many times,
+// so it is made once and copied.
+var newAccounts = sync.OnceValues(func() ([]byte, error) {
+	folder, err := os.MkdirTemp("", "")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "accounts.db")
+	store, err := accounts.Open(context.Background(), path, accounts.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
 // openAccounts opens a store for the test.
 func openAccounts(t testing.TB, folder string) *accounts.Store {
 	t.Helper()
-	store, err := accounts.Open(context.Background(), filepath.Join(folder, "accounts.db"), accounts.Options{})
+	path := filepath.Join(folder, "accounts.db")
+	empty, err := newAccounts()
+	if err == nil && !fileExists(path) {
+		err = os.WriteFile(path, empty, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := accounts.Open(context.Background(), path, accounts.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,6 +177,11 @@ func chatBody(more string) string {
 		more = "," + more
 	}
 	return `{"model":"` + testModel + `","messages":[{"role":"user","content":"Hi"}]` + more + `}`
+}
+
+func fileExists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // post makes a request; headers are pairs of name and value.

@@ -166,8 +166,8 @@ func TestGatewayRefuses(t *testing.T) {
 			wireError{"the gateway cannot be reached; retry in 5 seconds", "server_error", "infer_backend_unavailable", ""}},
 		{"parameters_first", post(chatPath, elsewhere(`"foo":1`)), 400, wireError{"foo is not supported on this node", badRequest, "unsupported_parameter", "foo"}},
 		{"ranges_first", post(chatPath, elsewhere(`"top_p":2`)), 400, wireError{"top_p must be between 0 and 1", badRequest, "invalid_request", "top_p"}},
-		{"C145_only_when_asked", post(chatPath, strings.Replace(elsewhere(""), `"gateway"`, `"local"`, 1)), 404, wireError{
-			"gpt-5 is not served on this node; GET /v1/infer/models lists what is", badRequest, "model_not_available", "model"}},
+		{"C053_C145_only_when_asked", post(chatPath, strings.Replace(elsewhere(""), `"gateway"`, `"local"`, 1)), 404, wireError{
+			`gpt-5 is not served on this node; set "route":"gateway" to use the B3IQ gateway`, badRequest, "model_not_available", "model"}},
 	})
 }
 

@@ -74,7 +74,7 @@ func (s *server) createKey(c *echo.Context) error {
 		return keyError(err)
 	}
 	if !p.Scopes.Covers(n.Scopes) {
-		message := fmt.Sprintf("a key may hand on only scopes that it has: %v", p.Scopes)
+		message := fmt.Sprintf("this needs a key with the scopes %v: one may hand on only what it has, and this one has %v", n.Scopes, p.Scopes)
 		return &engine.Error{Code: codeForbidden, Message: message, Param: "scopes"}
 	}
 	key, secret, err := s.accounts.CreateKey(c.Request().Context(), n)

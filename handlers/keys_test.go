@@ -93,7 +93,7 @@ func TestKeysRefused(t *testing.T) {
 	inv := func(param, message string) wireError { return wireError{message, badRequest, "invalid_request", param} }
 	absent := wireError{"no key of this project has the id " + foreign.ID + "; GET /v1/keys lists them", badRequest, "not_found", "key_id"}
 	runRefusals(t, h, []refusal{
-		{"more_than_it_has", ask(`{}`), 403, wireError{"a key may hand on only scopes that it has: infer:read keys:manage", "permission_error", "forbidden", "scopes"}},
+		{"more_than_it_has", ask(`{}`), 403, wireError{"this needs a key with the scopes infer:run infer:read: one may hand on only what it has, and this one has infer:read keys:manage", "permission_error", "forbidden", "scopes"}},
 		{"unknown_scope", ask(`{"scopes":["root"]}`), 400, inv("scopes", `scope "root" is not known; there are infer:run, infer:read, keys:manage`)},
 		{"no_scope", ask(`{"scopes":[]}`), 400, inv("scopes", "scopes must name at least one scope")},
 		{"past", ask(`{"scopes":["infer:read"],"expires_at":"2001-01-01T00:00:00Z"}`), 400, inv("expires_at", "expires_at must be in the future")},

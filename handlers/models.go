@@ -156,7 +156,7 @@ func (s *server) getModel(c *echo.Context) error {
 	case id == "":
 		return unknownPath(c)
 	case m == nil:
-		return notServed(id)
+		return unknownModel(id)
 	case asksAnthropic(c.Request().Header):
 		return sendJSON(c, http.StatusOK, m.anthropic())
 	}

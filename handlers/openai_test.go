@@ -12,6 +12,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/param"
 
+	"github.com/b3os/b3infer/accounts"
 	"github.com/b3os/b3infer/engine"
 )
 
@@ -20,7 +21,7 @@ import (
 func sdk(t *testing.T, h http.Handler, options ...option.RequestOption) openai.Client {
 	t.Helper()
 	return openai.NewClient(append([]option.RequestOption{
-		option.WithBaseURL("http://" + listen(t, h) + "/v1/infer"), // C330
+		option.WithBaseURL("http://" + listen(t, h) + "/v1/infer"), // C330, and C002 but for the port
 		option.WithAPIKey("key"), option.WithMaxRetries(0)}, options...)...)
 }
 
@@ -84,7 +85,7 @@ func TestContractC335_SDKErrors(t *testing.T) {
 				Message: "this API key is not known; check that it belongs to this server"}},
 		{"404", says("Hi"), "key", func(p *openai.ChatCompletionNewParams) { p.Model = "gpt-5" },
 			openai.Error{StatusCode: 404, Code: "model_not_available", Param: "model", Type: badRequest,
-				Message: "gpt-5 is not served on this node; GET /v1/infer/models lists what is"}},
+				Message: "gpt-5 is not served on this node; GET /v1/infer/models lists the models that are"}},
 		{"503", &script{broken: failing(engine.CodeOverloaded)}, "key", func(*openai.ChatCompletionNewParams) {},
 			openai.Error{StatusCode: 503, Code: "capacity_unavailable", Type: "server_error", Message: "it failed"}},
 	} {
@@ -125,6 +126,7 @@ func TestContractC336_SDKStreamError(t *testing.T) {
 
 // The SDK waits for Retry-After before it tries again.
 func TestContractC337_SDKRetries(t *testing.T) {
+	t.Parallel() // it waits
 	h := serve(t, nil)
 	answers := 0
 	var waits []time.Duration
@@ -143,6 +145,43 @@ func TestContractC337_SDKRetries(t *testing.T) {
 	}
 	if len(waits) != 2 || waits[1] < time.Second {
 		t.Errorf("the requests came after %v", waits)
+	}
+}
+
+// A limit that time helps is waited for; one that no request of this size fits is not.
+func TestContractC337_SDKLimits(t *testing.T) {
+	t.Parallel() // it waits
+	tries := 0
+	counted := func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			tries++
+			h.ServeHTTP(w, r)
+		})
+	}
+	busy := &script{events: says("Hi").events[:2], hang: make(chan struct{})}
+	h := limited(t, busy, map[accounts.Rule]int64{accounts.RequestsInFlight: 1})
+	ctx, leave := context.WithCancel(t.Context())
+	first := make(chan struct{})
+	go func() {
+		defer close(first)
+		newRecorder(h, post(chatPath, chatBody("")).WithContext(ctx))
+	}()
+	until(t, func() bool { return busy.asked.Load() > 0 })
+	h.model.Serve(says("Hi"))
+	begun := time.Now()
+	time.AfterFunc(100*time.Millisecond, leave)
+	client := sdk(t, counted(h), option.WithMaxRetries(1))
+	got, err := client.Chat.Completions.New(t.Context(), question())
+	if err != nil || got.Choices[0].Message.Content != "Hi" || tries != 2 || time.Since(begun) < time.Second {
+		t.Errorf("%v after %d tries and %v", err, tries, time.Since(begun))
+	}
+	<-first
+	tries = 0
+	small := limited(t, says("Hi"), map[accounts.Rule]int64{accounts.TokensPerMinute: 100})
+	client = sdk(t, counted(small), option.WithMaxRetries(3))
+	_, err = client.Chat.Completions.New(t.Context(), question())
+	if e, ok := errors.AsType[*openai.Error](err); !ok || e.StatusCode != 429 || tries != 1 {
+		t.Errorf("%v after %d tries", err, tries)
 	}
 }
 

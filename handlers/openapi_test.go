@@ -194,10 +194,26 @@ func (f *openAPIFile) checkHeaders(t testing.TB, w *httptest.ResponseRecorder) {
 	if limits := len(w.Header().Values("RateLimit-Limit")); limits > 0 && w.Code != 200 && w.Code != 429 || limits == 0 && w.Code == 429 {
 		t.Errorf("%d RateLimit-Limit on a %d", limits, w.Code)
 	}
-	retry := w.Header().Get("Retry-After")
-	if _, err := strconv.ParseUint(retry, 10, 31); (err == nil) != (w.Code == 429 || w.Code == 503) && !isHealth(w) {
+	// C065: a request that no waiting helps has none.
+	retry, never := w.Header().Get("Retry-After"), w.Header().Get("X-Should-Retry") == "false"
+	if _, err := strconv.ParseUint(retry, 10, 31); (err == nil) != (w.Code == 429 && !never || w.Code == 503) && !isHealth(w) {
 		t.Errorf("Retry-After is %q on a %d", retry, w.Code)
 	}
+	if never && w.Code != 429 {
+		t.Errorf("X-Should-Retry on a %d", w.Code)
+	}
+	if reset := w.Header().Get("RateLimit-Reset"); w.Code == 429 && retry != "" && number(reset) < number(retry) {
+		t.Errorf("Retry-After %s is beyond RateLimit-Reset %s", retry, reset)
+	}
+}
+
+// number is a header's number, -1 if it is none.
+func number(header string) int {
+	n, err := strconv.Atoi(header)
+	if err != nil {
+		return -1
+	}
+	return n
 }
 
 func isHealth(w *httptest.ResponseRecorder) bool {

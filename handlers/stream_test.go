@@ -133,13 +133,16 @@ func TestWriteErrorOfWholeAnswer(t *testing.T) {
 }
 
 // listen serves h on a real connection as cmd does.
-func listen(t testing.TB, h http.Handler) string {
+func listen(t testing.TB, h http.Handler, changes ...func(*http.Server)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := NewServer("", h)
+	for _, change := range changes {
+		change(server)
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

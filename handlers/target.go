@@ -66,12 +66,22 @@ func (s *server) find(t target) (*Model, error) {
 			RetryAfter: time.Minute,
 		}
 	}
-	return nil, notServed(*t.Model)
+	return nil, s.notServed(*t.Model)
 }
 
-// notServed is the error for a model that the node does not have.
-func notServed(id string) error {
-	message := fmt.Sprintf("%s is not served on this node; GET /v1/infer/models lists what is", clip(id))
+// notServed is the error for a chat completion of a model that the node does not
+// have: the gateway may have it.
+func (s *server) notServed(id string) error {
+	if s.gateway == nil {
+		return unknownModel(id)
+	}
+	message := clip(id) + ` is not served on this node; set "route":"gateway" to use the B3IQ gateway`
+	return &engine.Error{Code: codeModel, Message: message, Param: "model"}
+}
+
+// unknownModel is the error for a model that the node does not have.
+func unknownModel(id string) error {
+	message := clip(id) + " is not served on this node; GET /v1/infer/models lists the models that are"
 	return &engine.Error{Code: codeModel, Message: message, Param: "model"}
 }
 

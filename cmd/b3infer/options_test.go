@@ -13,7 +13,7 @@ func TestFlagsBeforeEnvironmentBeforeDefaults(t *testing.T) {
 		env  map[string]string
 		want map[string]string
 	}{
-		{"defaults", nil, nil,
+		{"C002_defaults", nil, nil,
 			map[string]string{"parallel": "32", "listen": "127.0.0.1:7700", "queue-timeout": "2m0s", "kv-type": "f16", "gpu-layers": "-1", "api-key": "[]"}},
 		{"environment", nil,
 			map[string]string{"B3INFER_PARALLEL": "4", "B3INFER_QUEUE_TIMEOUT": "5s", "B3INFER_API_KEY": "a,b", "B3INFER_LISTEN": "", "PARALLEL": "9"},

@@ -4,6 +4,7 @@ package libllama
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -24,6 +25,9 @@ import (
 //	full_tools       a tool without description or parameters gets empty ones
 //	                 where the template fails on it
 //	trimmed          StepFun: blanks around content and reasoning are cut
+//	text_arguments   arguments of a call that are no JSON, as of a call that was
+//	                 cut, are a string; where the template fails on that, the
+//	                 member "arguments" of an object
 //
 // More departures are in common/chat's handlers of single families. The test
 // that compares all templates with Jinja2 lists them (scripts/templates).
@@ -122,6 +126,31 @@ func textOf(parts []llama.ChatPart, images *imageMarks) string {
 	return b.String()
 }
 
+// hasText tells whether a call's arguments are a text that is no JSON object.
+func hasText(c llama.ChatCall) bool {
+	arguments := strings.Trim(argumentsOf(c), cBlanks)
+	return arguments[0] != '{' || !json.Valid([]byte(arguments))
+}
+
+// wrapText makes objects of the arguments that are texts, and tells whether
+// there are any.
+func wrapText(messages []llama.ChatMessage) ([]llama.ChatMessage, bool) {
+	out, found := slices.Clone(messages), false
+	for i, m := range out {
+		if !slices.ContainsFunc(m.Calls, hasText) {
+			continue
+		}
+		found = true
+		out[i].Calls = slices.Clone(m.Calls)
+		for k, c := range m.Calls {
+			if hasText(c) {
+				out[i].Calls[k].Arguments = string(appendJSONString([]byte(`{"arguments": `), c.Arguments)) + "}"
+			}
+		}
+	}
+	return out, found
+}
+
 // roles are those that a message may have.
 var roles = []string{"system", "developer", "user", "assistant", "tool"}
 
@@ -160,28 +189,20 @@ func (e *encoder) conversation(in llama.ChatInput) error {
 // readJSON checks the roles and what must be JSON.
 func (e *encoder) readJSON(in llama.ChatInput) error {
 	e.texts = map[string]jsonText{}
-	read := func(raw, format string, args ...any) error {
-		if err := e.texts.read(raw); err != nil {
-			return refused(format+": %v", append(args, err)...)
-		}
-		return nil
-	}
 	for i, m := range in.Messages {
 		if !slices.Contains(roles, m.Role) {
 			return refused("messages.%d.role is %q", i, m.Role)
 		}
-		for k, c := range m.Calls {
-			if err := read(argumentsOf(c), "messages.%d.tool_calls.%d.function.arguments", i, k); err != nil {
-				return err
-			}
+		for _, c := range m.Calls {
+			_ = e.texts.read(argumentsOf(c)) // taken as JSON only if it is
 		}
 		if e.parsesResults && m.Role == "tool" {
 			_ = e.texts.read(textOf(m.Content, nil)) // taken as JSON only if it is
 		}
 	}
 	for i, t := range in.Tools {
-		if err := read(parametersOf(t), "tools.%d.function.parameters", i); err != nil {
-			return err
+		if err := e.texts.read(parametersOf(t)); err != nil {
+			return refused("tools.%d.function.parameters: %v", i, err)
 		}
 	}
 	return nil
@@ -266,8 +287,9 @@ func (e *encoder) calls(calls []llama.ChatCall) {
 		e.messages = append(e.messages, `"type":"function","function":{"name":`...)
 		e.string(c.Name)
 		e.key("arguments")
-		if arguments := argumentsOf(c); e.objectArgs {
-			e.messages = e.texts[arguments].append(e.messages, e.number)
+		arguments := argumentsOf(c)
+		if j, isJSON := e.texts[arguments]; isJSON && e.objectArgs {
+			e.messages = j.append(e.messages, e.number)
 		} else {
 			e.string(arguments)
 		}

@@ -102,6 +102,18 @@ func (r *rendering) cut(n int) {
 // render encodes a conversation and renders it (common_chat_templates_apply).
 // images are the texts that stand for images in the prompt.
 func (t *template) render(in llama.ChatInput) (*rendering, *imageMarks, error) {
+	r, images, err := t.renderJoined(in)
+	if err != nil {
+		var found bool
+		if in.Messages, found = wrapText(in.Messages); found {
+			return t.renderJoined(in)
+		}
+	}
+	return r, images, err
+}
+
+// renderJoined is render for the calls as they are.
+func (t *template) renderJoined(in llama.ChatInput) (*rendering, *imageMarks, error) {
 	r, images, err := t.renderOnce(in, noCalls, true)
 	if err != nil && t.mustJoinSystem(in.Messages) {
 		// Some count a system turn as one of those that must alternate.

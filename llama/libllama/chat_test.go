@@ -195,9 +195,64 @@ var refusals = []struct {
 	{"a list in itself", "{% set l = [] %}{% set _ = l.append(l) %}{{ l }}", hi, "chat template: line 1, column 45: a value is nested too deeply"},
 	{"an unknown filter", "{{ 'a'|nope }}", hi, "chat template: line 1, column 7: No filter named 'nope' for String"},
 	{"an unknown role", "{{ 1 }}", llama.ChatInput{Messages: []llama.ChatMessage{said("root", "Hi")}}, `chat template: messages.0.role is "root"`},
-	{"arguments that are no JSON", "{{ 1 }}", llama.ChatInput{Messages: called("{")}, "chat template: messages.1.tool_calls.0.function.arguments: not valid JSON"},
 	{"parameters that are no JSON", "{{ 1 }}", withTool("nope"), "chat template: tools.0.function.parameters: not valid JSON"},
 	{"parameters that are too deep", "{{ 1 }}", withTool(strings.Repeat("[", 200) + strings.Repeat("]", 200)), "chat template: tools.0.function.parameters: nested too deeply"},
+}
+
+// Arguments of a call that was cut come back as no JSON. A template has them as
+// they are, or within an object where it knows of nothing else.
+func TestArgumentsThatAreNoJSON(t *testing.T) {
+	const print = "{% for m in messages %}{% for c in m.tool_calls or [] %}{% set a = c.function.arguments %}"
+	const done = "{% endfor %}{% endfor %}"
+	for _, tt := range []struct{ name, source, arguments, want string }{
+		{"as it is", print + "{% if a is string %}{{ a }}{% else %}{{ a|tojson }}{% endif %}" + done, `{"city": "Eug`, `{"city": "Eug`},
+		{"quoted", print + "{{ a|tojson }}" + done, `{"city`, `"{\"city"`},
+		{"an object", print + "{% for k, v in a|items %}{{ k }}={{ v }}{% endfor %}" + done, `{"city": "Eug`, `arguments={"city": "Eug`},
+		{"an object of a list", print + "{% for k, v in a|items %}{{ k }}={{ v }}{% endfor %}" + done, `[1]`, `arguments=[1]`},
+		{"whole", print + "{% for k, v in a|items %}{{ k }}={{ v }}{% endfor %}" + done, `{"city": "Eugene"}`, `city=Eugene`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := newTestTemplate(t, tt.source).Render(llama.ChatInput{Messages: called(tt.arguments), Now: testNow})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := joinParts(got.Parts); text != tt.want {
+				t.Errorf("got %q, want %q", text, tt.want)
+			}
+		})
+	}
+}
+
+// All templates that take a call take one that was cut.
+func TestCutCallsInTemplates(t *testing.T) {
+	history := func(arguments string) llama.ChatInput {
+		call := llama.ChatCall{ID: "call12345", Name: "weather", Arguments: arguments}
+		return llama.ChatInput{Now: testNow, Messages: []llama.ChatMessage{
+			said("user", "The weather?"),
+			{Role: "assistant", Calls: []llama.ChatCall{call}},
+			{Role: "tool", ToolCallID: call.ID, Name: call.Name, Content: []llama.ChatPart{{Text: "cut"}}},
+		}, Tools: []llama.ChatTool{{Name: "weather", Parameters: `{"type":"object","properties":{"city":{"type":"string"}}}`}}}
+	}
+	shown := 0
+	for name, source := range testTemplates(t) {
+		c, err := newTemplate(source, testBOS, testEOS)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, _, err := c.render(history(`{"city": "Eugene"}`)); err != nil || !strings.Contains(string(r.prompt), "Eugene") {
+			continue // it takes no calls
+		}
+		r, _, err := c.render(history(`{"city": "Eug`))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if !strings.Contains(string(r.prompt), "Eug") {
+			t.Errorf("%s leaves the cut call out:\n%s", name, r.prompt)
+		}
+		shown++
+	}
+	if shown < 10 {
+		t.Errorf("only %d templates were asked", shown)
+	}
 }
 
 func TestTemplateRefusals(t *testing.T) {

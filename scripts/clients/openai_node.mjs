@@ -1,10 +1,12 @@
 // OpenAI's Node SDK against a running server: BASE_URL, API_KEY, READ_KEY (without infer:run), LIMITED_KEY (at
-// its limit) and MODEL say which. Prints a line for each case and exits 1 if one failed.
+// its limit), SINGLE_KEY (one request at a time), SMALL_KEY (too few tokens a minute) and MODEL say which. Prints a line for each case and exits 1 if one failed.
 import assert from "node:assert/strict";
 import OpenAI from "openai";
+import { zodResponseFormat } from "openai/helpers/zod";
+import { z } from "zod";
 
-const { BASE_URL, API_KEY, READ_KEY, LIMITED_KEY, MODEL } = process.env;
-const client = (apiKey = API_KEY) => new OpenAI({ baseURL: BASE_URL, apiKey, maxRetries: 0 });
+const { BASE_URL, API_KEY, READ_KEY, LIMITED_KEY, SINGLE_KEY, SMALL_KEY, MODEL } = process.env;
+const client = (apiKey = API_KEY, maxRetries = 0) => new OpenAI({ baseURL: BASE_URL, apiKey, maxRetries });
 const messages = [{ role: "user", content: "Name one river in Oregon." }];
 const chat = (options = {}, c = client()) => c.chat.completions.create({ model: MODEL, messages, max_tokens: 8, ...options });
 
@@ -43,6 +45,12 @@ const cases = {
     const result = { role: "tool", tool_call_id: first.tool_calls[0].id, content: "52F" };
     assert.ok((await chat({ ...options, messages: [...messages, first, result] })).choices.length === 1);
   },
+  async parse() {
+    const response_format = zodResponseFormat(z.object({ city: z.enum(["Eugene", "Bend"]) }), "city");
+    const answer = await client().chat.completions.parse({ model: MODEL, messages, max_tokens: 64, response_format });
+    assert.ok(["Eugene", "Bend"].includes(answer.choices[0].message.parsed.city), JSON.stringify(answer));
+    await assert.rejects(client().chat.completions.parse({ model: MODEL, messages, max_tokens: 1, response_format }), /length/i);
+  },
   async errors() {
     await refused(OpenAI.BadRequestError, 400, "invalid_request", "temperature", () => chat({ temperature: 3 }));
     await refused(OpenAI.NotFoundError, 404, "model_not_available", "model", () => chat({ model: "gpt-5" }));
@@ -52,6 +60,18 @@ const cases = {
   async limited() {
     const e = await refused(OpenAI.RateLimitError, 429, "rate_limited", null, () => chat({}, client(LIMITED_KEY)));
     assert.ok(Number(e.headers.get("retry-after")) > 0);
+  },
+  async limit_is_waited_for() {
+    const running = await chat({ stream: true, max_tokens: 3000 }, client(SINGLE_KEY));
+    setTimeout(() => running.controller.abort(), 300);
+    const begun = performance.now();
+    assert.ok((await chat({}, client(SINGLE_KEY, 5))).choices.length === 1);
+    assert.ok(performance.now() - begun >= 1000, "it was let in at once");
+  },
+  async too_much_is_not_waited_for() {
+    const begun = performance.now();
+    await refused(OpenAI.RateLimitError, 429, "rate_limited", null, () => chat({}, client(SMALL_KEY, 2)));
+    assert.ok(performance.now() - begun < 400, "it was tried again");
   },
 };
 

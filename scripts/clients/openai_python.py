@@ -1,9 +1,13 @@
 """OpenAI's Python SDK against a running server: BASE_URL, API_KEY, READ_KEY (without infer:run), LIMITED_KEY
-(at its limit) and MODEL say which. Prints a line for each case and exits 1 if one failed."""
+(at its limit), SINGLE_KEY (one request at a time), SMALL_KEY (too few tokens a minute) and MODEL say which. Prints a line for each case and exits 1 if one failed."""
 import os
 import sys
+import threading
+import time
+from typing import Literal
 
 import openai
+import pydantic
 
 MODEL = os.environ["MODEL"]
 ASK = [{"role": "user", "content": "Name one river in Oregon."}]
@@ -73,6 +77,32 @@ def tool_loop():
     assert chat(messages=[*ASK, first, result], **options).choices
 
 
+class City(pydantic.BaseModel):
+    city: Literal["Eugene", "Bend"]
+
+
+@case
+def parse():
+    options = {"model": MODEL, "messages": ASK, "max_tokens": 64}
+    answer = client().chat.completions.parse(response_format=City, **options)
+    assert isinstance(answer.choices[0].message.parsed, City), answer
+    answer = client().chat.completions.parse(tools=[openai.pydantic_function_tool(City)], tool_choice="required", **options)
+    assert isinstance(answer.choices[0].message.tool_calls[0].function.parsed_arguments, City), answer
+    try:
+        client().chat.completions.parse(response_format=City, **{**options, "max_tokens": 1})
+    except openai.LengthFinishReasonError:
+        return
+    raise AssertionError("a cut answer was parsed")
+
+
+@case
+def cut_call_goes_back():
+    tool = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+    call = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Eug'}}
+    history = [*ASK, {"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "call_1", "content": "not JSON"}]
+    assert chat(messages=history, tools=[tool]).choices
+
+
 @case
 def errors():
     refused(openai.BadRequestError, 400, "invalid_request", "temperature", lambda: chat(temperature=3))
@@ -88,6 +118,24 @@ def errors():
 def limited():
     e = refused(openai.RateLimitError, 429, "rate_limited", None, lambda: chat(client("LIMITED_KEY")))
     assert int(e.response.headers["retry-after"]) > 0 and e.response.headers["ratelimit-limit"] == "1", e.response.headers
+
+
+@case
+def limit_is_waited_for():
+    c, patient = client("SINGLE_KEY"), client("SINGLE_KEY").with_options(max_retries=5)
+    running = chat(c, stream=True, max_tokens=3000)
+    threading.Timer(0.3, running.close).start()
+    begun = time.monotonic()
+    answer = patient.chat.completions.with_raw_response.create(model=MODEL, messages=ASK, max_tokens=8)
+    assert answer.retries_taken >= 1 and time.monotonic() - begun >= 1, (answer.retries_taken, time.monotonic() - begun)
+    assert answer.parse().choices
+
+
+@case
+def too_much_is_not_waited_for():
+    begun = time.monotonic()
+    refused(openai.RateLimitError, 429, "rate_limited", None, lambda: chat(client("SMALL_KEY").with_options(max_retries=2)))
+    assert time.monotonic() - begun < 0.4, "it was tried again"
 
 
 failed = 0
