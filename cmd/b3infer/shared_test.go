@@ -34,7 +34,8 @@ func TestTwoServersShareAStore(t *testing.T) {
 	var servers [2]*process
 	var urls [2]string
 	for i := range servers {
-		servers[i] = startProcess(t, "fake-b3infer", fakeModel(t), "serve", "--model", modelFile, "--listen", "127.0.0.1:0", "--data", data)
+		servers[i] = startProcess(t, "fake-b3infer", fakeModel(t), "serve", "--model", modelFile, "--listen", "127.0.0.1:0", "--data", data,
+			"--log-level", "error") // nobody reads the log while they run
 		urls[i] = strings.TrimPrefix(line(t, servers[i].stdout, "address "), "address  ")
 	}
 	ask := func(server int, secret string) int {
@@ -45,7 +46,7 @@ func TestTwoServersShareAStore(t *testing.T) {
 	until := func(what string, server int, secret string, want int) {
 		t.Helper()
 		begun := time.Now()
-		for ask(server, secret) != want {
+		for ; ask(server, secret) != want; time.Sleep(time.Millisecond) {
 			if time.Since(begun) > time.Second {
 				t.Errorf("%s: server %d does not answer with %d", what, server, want)
 				return
