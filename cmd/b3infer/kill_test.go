@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/b3os/b3infer/accounts/accountstest"
 )
 
 const (
@@ -213,7 +215,7 @@ func (v *victim) check(t *testing.T, when string) int {
 			}
 		}
 	}
-	return checkStore(t, when, filepath.Join(v.data, storeFile))
+	return accountstest.CheckFile(t, when, filepath.Join(v.data, storeFile))
 }
 
 // checkFree asks for as many answers as the limit allows at a time: all are given,

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/b3os/b3infer/accounts/accountstest"
 )
 
 // Two servers on one folder have the same keys and enter what they serve in the same
@@ -85,7 +87,7 @@ func TestTwoServersShareAStore(t *testing.T) {
 		}
 	}
 	// Three keys were good at both servers, and the first ones once more meanwhile.
-	if entered := checkStore(t, "in the end", filepath.Join(data, storeFile)); entered < 6 {
+	if entered := accountstest.CheckFile(t, "in the end", filepath.Join(data, storeFile)); entered < 6 {
 		t.Errorf("the ledger sums up %d requests, want at least 6", entered)
 	}
 	if n := strings.Count(command("requests", "--last", "1000"), "\n"); n < 6 {

@@ -1,9 +1,13 @@
-package main
+// Package accountstest looks at a store's file from outside, for tests of programs
+// that have it open.
+package accountstest
 
 import (
 	"database/sql"
 	"net/url"
 	"testing"
+
+	_ "github.com/b3os/b3infer/accounts" // for the driver
 )
 
 // unequal are the organizations, keys and days whose sums differ from the log's:
@@ -24,9 +28,10 @@ const unequal = `
 	SELECT 'all', (SELECT total(requests) FROM ledger), (SELECT count(*) FROM log)
 		WHERE (SELECT total(requests) FROM ledger) <> (SELECT count(*) FROM log)`
 
-// checkStore looks at the file as any other program could, and returns how many
-// requests the ledger sums up.
-func checkStore(t *testing.T, when, path string) (entered int) {
+// CheckFile checks that the file at path is whole and that its ledger, and what
+// keys and organizations have spent, is the sum of its log, of which nothing may
+// be too old to be kept. It returns how many requests the ledger sums up.
+func CheckFile(t testing.TB, when, path string) (entered int) {
 	t.Helper()
 	name := url.URL{Scheme: "file", Path: path, RawQuery: "_pragma=query_only(1)&_pragma=busy_timeout(5000)"}
 	db, err := sql.Open("sqlite", name.String())
