@@ -113,12 +113,23 @@ func untilTomorrow(t time.Time) time.Duration {
 	return time.Unix((day(t)+1)*secondsPerDay, 0).Sub(t)
 }
 
-// learn takes over new rules and what the ledger says. The amounts only grow;
-// the ledger's lag behind ours, but know of other processes.
+// learn takes over new rules and what the ledger says.
 func (a *admission) learn(d *directory, b booked) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.rules = d
+	a.catchUpLocked(b)
+}
+
+// catchUp takes over what the ledger says. The amounts only grow; the ledger's
+// lag behind ours, but know of other processes.
+func (a *admission) catchUp(b booked) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.catchUpLocked(b)
+}
+
+func (a *admission) catchUpLocked(b booked) {
 	for id, spent := range b.keys {
 		s := a.key(id)
 		s.spent = max(s.spent, spent)
@@ -126,9 +137,12 @@ func (a *admission) learn(d *directory, b booked) {
 	for id, spent := range b.organizations {
 		o := a.organization(id)
 		o.spent = max(o.spent, spent)
+	}
+	for id, tokens := range b.tokens {
+		o := a.organization(id)
 		o.daily.turn(b.day)
 		if o.daily.day == b.day {
-			o.daily.used = max(o.daily.used, b.tokens[id])
+			o.daily.used = max(o.daily.used, tokens)
 		}
 	}
 }

@@ -20,7 +20,7 @@ type directory struct {
 // How often the store looks for changes by other processes: in any case, and
 // when a key is not known.
 const (
-	watchEvery = 250 * time.Millisecond
+	watchEvery = 50 * time.Millisecond
 	askEvery   = 5 * time.Millisecond
 )
 
@@ -74,7 +74,7 @@ func (s *Store) ask(ctx context.Context) error {
 }
 
 // reload reads the directory if its generation is another one than that of the
-// current one. What the process's own records change is no reason to.
+// current one, else only what was spent, which another process may have written.
 func (s *Store) reload(ctx context.Context) error {
 	tx, err := s.reader.BeginTx(ctx, nil)
 	if err != nil {
@@ -86,7 +86,11 @@ func (s *Store) reload(ctx context.Context) error {
 		return err
 	}
 	if old := s.current.Load(); old != nil && old.generation == d.generation {
-		return nil
+		booked, err := loadSpent(ctx, tx, day(s.now()))
+		if err == nil {
+			s.admission.catchUp(booked)
+		}
+		return err
 	}
 	booked, err := d.load(ctx, tx, day(s.now()))
 	if err != nil {
@@ -117,15 +121,43 @@ func (d *directory) load(ctx context.Context, tx *sql.Tx, today int64) (booked b
 	if err := d.loadRules(ctx, tx); err != nil {
 		return booked, err
 	}
-	booked.day = today
-	err = each(ctx, tx, func(rows *sql.Rows) error {
+	return booked, booked.loadDay(ctx, tx, today)
+}
+
+// loadSpent is what the ledger says about all that limits are about.
+func loadSpent(ctx context.Context, tx *sql.Tx, today int64) (booked, error) {
+	b := newBooked()
+	for _, list := range []struct {
+		spent map[string]Credits
+		query string
+	}{
+		{b.organizations, "SELECT id, spent FROM organizations WHERE credit IS NOT NULL"},
+		{b.keys, "SELECT id, spent FROM keys WHERE spend_cap IS NOT NULL"},
+	} {
+		err := each(ctx, tx, func(rows *sql.Rows) error {
+			var id string
+			var spent Credits
+			err := rows.Scan(&id, &spent)
+			list.spent[id] = spent
+			return err
+		}, list.query)
+		if err != nil {
+			return b, err
+		}
+	}
+	return b, b.loadDay(ctx, tx, today)
+}
+
+// loadDay reads the tokens of a day.
+func (b *booked) loadDay(ctx context.Context, tx *sql.Tx, today int64) error {
+	b.day = today
+	return each(ctx, tx, func(rows *sql.Rows) error {
 		var organization string
 		var tokens int64
 		err := rows.Scan(&organization, &tokens)
-		booked.tokens[organization] = tokens
+		b.tokens[organization] = tokens
 		return err
 	}, "SELECT organization_id, sum(prompt + completion) FROM ledger WHERE day = ? GROUP BY 1", today)
-	return booked, err
 }
 
 func (d *directory) loadProjects(ctx context.Context, tx *sql.Tx, booked booked) (map[string]Principal, error) {

@@ -14,7 +14,7 @@
 // All keys and rules are kept in memory in a [directory], which is never
 // changed but replaced whole. Changes by this process replace it before they
 // return; those of other processes, such as the keys command, are found by
-// asking SQLite four times a second whether the file has changed, and at once
+// asking SQLite twenty times a second whether the file has changed, and at once
 // when an unknown key turns up.
 //
 // Rates and requests in flight are counted in memory alone ([admission]): they
@@ -23,9 +23,11 @@
 // same transaction as the records that it sums up, so the two never differ,
 // whatever ends the process.
 //
-// One process should serve from a store. A second one that does has the same
-// keys and rules, but rates of its own, and learns what the first one spent
-// only when keys or rules change; the ledger is right all the same.
+// Several processes may serve from a store, each its model. They have the same
+// keys and rules, enter all that they serve in the same ledger and log, and
+// learn of each other's spending as it is written there: credits, caps and the
+// tokens of a day are of all together, but for the last second. Rates and
+// requests in flight are counted by each process alone.
 //
 // # Goroutines
 //

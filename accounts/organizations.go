@@ -145,8 +145,8 @@ func checkName(field, name string) error {
 	switch {
 	case strings.TrimSpace(name) != name || name == "":
 		return &InvalidError{field, field + " must not be empty nor begin or end with a space"}
-	case len(name) > maxName:
-		return &InvalidError{field, field + " must have at most 100 bytes"}
+	case utf8.RuneCountInString(name) > maxName:
+		return &InvalidError{field, field + " must have at most 100 characters"}
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
 		return &InvalidError{field, field + " must be one line of text"}
 	}

@@ -25,7 +25,7 @@ type Options struct {
 }
 
 // A Store is an open file of accounts. Several processes may have one file
-// open; one of them should serve.
+// open, and several may serve.
 type Store struct {
 	path string
 	now  func() time.Time

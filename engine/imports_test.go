@@ -17,28 +17,29 @@ const module = "github.com/b3os/b3infer/"
 // arrows say which packages of ours a package may import, as CONVENTIONS.md
 // and ARCHITECTURE.md draw them. Test files may also import what fakes.
 var arrows = map[string][]string{
-	"accounts":            {},
-	"cmd/b3infer":         {"accounts", "engine", "grammar", "grammar/mask", "handlers", "llama", "llama/libllama", "models", "vision"},
-	"engine":              {"grammar", "grammar/mask", "llama", "vision"},
-	"grammar":             {},
-	"grammar/grammartest": {},
-	"grammar/mask":        {"grammar"},
-	"handlers":            {"accounts", "engine", "models", "vision"},
-	"llama":               {},
-	"llama/libllama":      {"llama"},
-	"llama/llamatest":     {"llama"},
-	"models":              {},
-	"scripts/gpucheck":    {},
-	"vision":              {},
+	"accounts":              {},
+	"accounts/accountstest": {"accounts"},
+	"cmd/b3infer":           {"accounts", "engine", "grammar", "grammar/mask", "handlers", "llama", "llama/libllama", "models", "vision"},
+	"engine":                {"grammar", "grammar/mask", "llama", "vision"},
+	"grammar":               {},
+	"grammar/grammartest":   {},
+	"grammar/mask":          {"grammar"},
+	"handlers":              {"accounts", "engine", "models", "vision"},
+	"llama":                 {},
+	"llama/libllama":        {"llama"},
+	"llama/llamatest":       {"llama"},
+	"models":                {},
+	"scripts/gpucheck":      {},
+	"vision":                {},
 }
 
 // forTests may be imported by any test, with what it needs.
-var forTests = []string{"llama", "llama/llamatest", "grammar/grammartest"}
+var forTests = []string{"accounts/accountstest", "grammar/grammartest", "llama", "llama/llamatest"}
 
 // outside are imports of others' code that only some packages may have.
 var outside = map[string][]string{
 	"C":                           {"llama/libllama"},
-	"database/sql":                {"accounts"},
+	"database/sql":                {"accounts", "accounts/accountstest"},
 	"github.com/labstack/echo/v5": {"cmd/b3infer", "handlers"},
 	"modernc.org/sqlite":          {"accounts"},
 	"modernc.org/sqlite/lib":      {"accounts"},

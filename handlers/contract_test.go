@@ -147,6 +147,8 @@ func TestContractBody(t *testing.T) {
 		return strings.Replace(body, `"user":"`, `"user":"`+strings.Repeat("x", n-len(body)), 1)
 	}
 	wantJSON := media("expected Content-Type: application/json")
+	badGzip := wireError{"the request body is not valid gzip, or ends early", badRequest, "invalid_request", ""}
+	whole := packed(t, chatBody(""))
 	noBody := wireError{"the request has no body; send a JSON object", badRequest, "invalid_request", ""}
 	unsized := post(chatPath, pad(16<<20+1))
 	unsized.ContentLength = -1
@@ -159,8 +161,7 @@ func TestContractBody(t *testing.T) {
 			media("this Content-Encoding is not supported; send gzip or none")},
 		{"C071_empty", post(chatPath, ""), 400, noBody},
 		{"C071_empty_gzip", post(chatPath, "", "Content-Encoding", "gzip"), 400, noBody},
-		{"not_gzip", post(chatPath, chatBody(""), "Content-Encoding", "gzip"), 400,
-			wireError{"the request body is not valid gzip, or ends early", badRequest, "invalid_request", ""}},
+		{"not_gzip", post(chatPath, chatBody(""), "Content-Encoding", "gzip"), 400, badGzip},
 		{"C055_C068_C069_model_limit", post(chatPath, pad(12582912)), 413,
 			large("Request body is 12582912 bytes; this model accepts at most 10485760")},
 		{"C068_one_more", post(chatPath, pad(10485761)), 413,
@@ -169,6 +170,9 @@ func TestContractBody(t *testing.T) {
 			large("Request body is 16777217 bytes; this server accepts at most 16777216")},
 		{"server_limit_unsized", unsized, 413,
 			large("Request body is over 16777216 bytes; this server accepts at most 16777216")},
+		{"cut_gzip", post(chatPath, whole[:len(whole)-9], "Content-Encoding", "gzip"), 400, badGzip},
+		{"wrong_sum", post(chatPath, whole[:len(whole)-8]+"\x00\x00\x00\x00"+whole[len(whole)-4:], "Content-Encoding", "gzip"), 400, badGzip},
+		{"more_than_gzip", post(chatPath, whole+"more", "Content-Encoding", "gzip"), 400, badGzip},
 		{"gzip_counts_unpacked", post(chatPath, packed(t, pad(10485761)), "Content-Encoding", "gzip"), 413,
 			large("Request body is 10485761 bytes; this model accepts at most 10485760")},
 		{"gzip_bomb", post(chatPath, packed(t, pad(16<<20+1)), "Content-Encoding", "gzip"), 413,

@@ -27,6 +27,28 @@ func TestLongPath(t *testing.T) {
 	})
 }
 
+func TestLargeHeaders(t *testing.T) {
+	h := serve(t, says("Hi"))
+	large := []string{"X-A", strings.Repeat("a", maxHeaders/2), "X-B", strings.Repeat("b", maxHeaders/2)}
+	want := wireError{"the headers are 65550 bytes; at most 65536 are allowed", badRequest, "headers_too_large", ""}
+	runRefusals(t, h, []refusal{
+		{"known_path", get("/v1/models", large...), 431, want},
+		{"before_the_body", post(chatPath, "{", append(large, "Content-Type", "")...), 431, want},
+	})
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listen(t, h)+"/healthz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(withHeaders(r, large...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != 431 || !requestIDs.MatchString(response.Header.Get("X-Request-Id")) {
+		t.Errorf("over HTTP: got %s, %v", response.Status, response.Header)
+	}
+}
+
 // Of X-Forwarded-For only what listed proxies have added counts.
 func TestClientAddress(t *testing.T) {
 	s := &server{proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}}
@@ -70,8 +92,8 @@ func TestHeadLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer large.Close()
-	_ = large.SetDeadline(begun.Add(10 * time.Second))                                                               // what does not come fails below
-	go io.WriteString(large, "GET / HTTP/1.1\r\nHost: x\r\nX-Large: "+strings.Repeat("a", 2*headerBytes)+"\r\n\r\n") // the server may not read all of it
+	_ = large.SetDeadline(begun.Add(10 * time.Second))                                                             // what does not come fails below
+	go io.WriteString(large, "GET / HTTP/1.1\r\nHost: x\r\nX-Large: "+strings.Repeat("a", 2*headBytes)+"\r\n\r\n") // the server may not read all of it
 	answer, err := http.ReadResponse(bufio.NewReader(large), nil)
 	if err != nil || answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("a large head: %v, %v", answer, err)

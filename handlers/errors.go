@@ -23,6 +23,7 @@ const (
 	codeTooLarge     engine.Code = "payload_too_large"
 	codeMediaType    engine.Code = "unsupported_media_type"
 	codeURI          engine.Code = "uri_too_long"
+	codeHeaders      engine.Code = "headers_too_large"
 	codeRate         engine.Code = "rate_limited"
 	codeInFlight     engine.Code = "concurrency_limited"
 	codeQuota        engine.Code = "quota_exceeded"
@@ -49,6 +50,7 @@ var verdicts = map[engine.Code]verdict{
 	codeTooLarge:           {http.StatusRequestEntityTooLarge, "invalid_request_error"},
 	codeMediaType:          {http.StatusUnsupportedMediaType, "invalid_request_error"},
 	codeURI:                {http.StatusRequestURITooLong, "invalid_request_error"},
+	codeHeaders:            {http.StatusRequestHeaderFieldsTooLarge, "invalid_request_error"},
 	codeRate:               {http.StatusTooManyRequests, "rate_limit_error"},
 	codeInFlight:           {http.StatusTooManyRequests, "rate_limit_error"},
 	codeQuota:              {http.StatusTooManyRequests, "rate_limit_error"},

@@ -108,11 +108,28 @@ func (s *server) end(c *echo.Context, x *exchange, w *echo.Response) {
 // maxURI is the length of the longest path and query.
 const maxURI = 8 << 10
 
-// bounded refuses what no path of ours is as long as.
+// maxHeaders are the bytes of all headers together.
+const maxHeaders = 64 << 10
+
+// headerSize is the size of all headers, as HTTP/1.1 writes them.
+func headerSize(h http.Header) (n int) {
+	for name, values := range h {
+		for _, value := range values {
+			n += len(name) + len(": ") + len(value) + len("\r\n")
+		}
+	}
+	return n
+}
+
+// bounded refuses what no path of ours is as long as, and more headers than
+// anyone needs.
 func bounded(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c *echo.Context) error {
 		if n := len(c.Request().RequestURI); n > maxURI {
 			return &engine.Error{Code: codeURI, Message: fmt.Sprintf("the path and query are %d bytes; at most %d are allowed", n, maxURI)}
+		}
+		if n := headerSize(c.Request().Header); n > maxHeaders {
+			return &engine.Error{Code: codeHeaders, Message: fmt.Sprintf("the headers are %d bytes; at most %d are allowed", n, maxHeaders)}
 		}
 		return next(c)
 	}

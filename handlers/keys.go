@@ -36,14 +36,26 @@ func (r *keyRequest) wanted(p *accounts.Principal) (n accounts.NewKey, f *fault)
 		n.ExpiresAt = t
 	}
 	if r.SpendCap != nil {
-		limit := accounts.Credits(math.Round(min(max(*r.SpendCap, -1), beyondCredits) * float64(accounts.Credit)))
+		limit := toCredits(*r.SpendCap)
 		n.SpendCap = &limit
 	}
 	return n, nil
 }
 
-// beyondCredits is an amount that nobody may spend and that is safe to convert.
-const beyondCredits = 1e12
+// mostCredits is the largest spend cap.
+const mostCredits = 1e9
+
+// toCredits rounds an amount, but never one that is out of range into it.
+func toCredits(amount float64) accounts.Credits {
+	millionths := min(max(amount, -1), mostCredits+1) * float64(accounts.Credit)
+	switch {
+	case amount < 0:
+		return accounts.Credits(math.Floor(millionths))
+	case amount > mostCredits:
+		return accounts.Credits(math.Ceil(millionths))
+	}
+	return accounts.Credits(math.Round(millionths))
+}
 
 // keyBody is a key as it is answered.
 type keyBody struct {

@@ -100,6 +100,8 @@ func TestKeysRefused(t *testing.T) {
 		{"no_time", ask(`{"expires_at":"soon"}`), 400, inv("expires_at", "expires_at must be a time such as 2027-01-31T00:00:00Z")},
 		{"negative_cap", ask(`{"scopes":["infer:read"],"spend_cap":-1e300}`), 400, inv("spend_cap", "spend_cap must be between 0 and 1000000000")},
 		{"huge_cap", ask(`{"scopes":["infer:read"],"spend_cap":1e300}`), 400, inv("spend_cap", "spend_cap must be between 0 and 1000000000")},
+		{"cap_a_little_below", ask(`{"scopes":["infer:read"],"spend_cap":-1e-300}`), 400, inv("spend_cap", "spend_cap must be between 0 and 1000000000")},
+		{"cap_a_little_above", ask(`{"scopes":["infer:read"],"spend_cap":1000000000.0000002}`), 400, inv("spend_cap", "spend_cap must be between 0 and 1000000000")},
 		{"null", ask(` null`), 400, inv("", "the body must be an object")},
 		{"unknown_member", ask(`{"kind":"token"}`), 400, wireError{"kind is not supported on this node", badRequest, "unsupported_parameter", "kind"}},
 		{"media_type", with(admin, post("/v1/keys", "{}", "Content-Type", "text/plain")), 415,

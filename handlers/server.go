@@ -8,9 +8,11 @@ import (
 // Limits of a connection. Bodies have their own (pacedReader), streams too
 // (stream.send): a server-wide read or write time-out would end long answers.
 const (
-	headerTime  = 10 * time.Second // for a request's head
-	idleTime    = 2 * time.Minute  // between requests
-	headerBytes = 64 << 10
+	headerTime = 10 * time.Second // for a request's head
+	idleTime   = 2 * time.Minute  // between requests
+	// headBytes is where net/http breaks off, in plain text and without a request id.
+	// Up to here maxURI and maxHeaders refuse, as the API does.
+	headBytes = 256 << 10
 )
 
 // NewServer is the HTTP server for h on addr: HTTP/1.1, and HTTP/2 without TLS
@@ -24,7 +26,7 @@ func NewServer(addr string, h http.Handler) *http.Server {
 		Handler:           h,
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
-		MaxHeaderBytes:    headerBytes,
+		MaxHeaderBytes:    headBytes,
 		Protocols:         &protocols,
 	}
 }
