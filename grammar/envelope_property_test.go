@@ -70,7 +70,7 @@ func TestCallsOfRandomToolsAreValid(t *testing.T) {
 			t.Fatalf("%s: %v", tool.Schema, err)
 		}
 		counts["compiled"]++
-		w := newWalker(g, rapid.Uint64().Draw(t, "seed"), 60)
+		w := newWalker(g, rapid.Uint64().Draw(t, "seed"), 400) // marks and all
 		for range 10 {
 			text := w.text()
 			if err := g.Check([]byte(text)); err != nil {
