@@ -136,7 +136,7 @@ func preempted(t *testing.T, model llama.Model, params engine.Params, topic stri
 // With flash attention and quantized weights and cache llama.cpp computes a row the
 // same whatever else is in the batch, so an answer is the same alone and among others.
 func TestSameAnswerAloneAndAmongOthers(t *testing.T) {
-	model := loadRealModel(t)
+	model := loadModel(t, realModelPath(t))
 	for group := range slices.Chunk(slices.Concat(topics, topics[:7]), 9) {
 		for topic, text := range answers(t, model, quantized, group) {
 			alone := answers(t, model, quantized, []string{topic})[topic]
@@ -160,7 +160,7 @@ func TestSameAnswerAloneAndPreempted(t *testing.T) {
 	if os.Getenv("B3INFER_SAME_ANSWERS") == "" {
 		t.Skip("B3INFER_SAME_ANSWERS is not set: on a busy machine cells may lie in another order, and answers differ")
 	}
-	model := loadRealModel(t)
+	model := loadModel(t, realModelPath(t))
 	for _, topic := range topics {
 		alone := answers(t, model, quantized, []string{topic})[topic]
 		if diff := cmp.Diff(alone, preempted(t, model, quantized, topic)); diff != "" {
@@ -169,18 +169,18 @@ func TestSameAnswerAloneAndPreempted(t *testing.T) {
 	}
 }
 
-// quantized is flash attention over a quantized cache.
+// quantized is flash attention over a quantized cache; the real model's weights are quantized, too.
 var quantized = engine.Params{KV: llama.KVQ8_0}
 
-// loadRealModel loads the real model, whose weights are quantized.
-func loadRealModel(t *testing.T) llama.Model {
+// loadModel loads a model until the test ends.
+func loadModel(t *testing.T, path string) llama.Model {
 	t.Helper()
 	backend, err := openBackend(slog.New(slog.DiscardHandler), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { backend.Close() })
-	model, err := backend.Load(realModelPath(t), llama.ModelParams{})
+	model, err := backend.Load(path, llama.ModelParams{})
 	if err != nil {
 		t.Fatal(err)
 	}

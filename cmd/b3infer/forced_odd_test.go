@@ -45,7 +45,7 @@ var oddTools = []string{
 // TestOddForcedCalls holds every template to a tool's schema also where the schema is
 // odd: the call is valid, or the schema is refused. A free call takes any schema.
 func TestOddForcedCalls(t *testing.T) {
-	model := forcedModel(t)
+	model := loadModel(t, testModelPath(t, "tiny.gguf"))
 	var all oddCount
 	eachTemplate(t, func(t *testing.T, source string) {
 		e := newForcedEngine(t, model, source)

@@ -51,7 +51,7 @@ const forcedSeeds = 8
 // TestForcedCalls has a model with random weights call tools, in the notation of every
 // template that has calls. Nothing but the form of the answer can bring that about.
 func TestForcedCalls(t *testing.T) {
-	model := forcedModel(t)
+	model := loadModel(t, testModelPath(t, "tiny.gguf"))
 	schemas := compiledTools(t, forcedTools)
 	var all forcedCount
 	eachTemplate(t, func(t *testing.T, source string) {
@@ -87,22 +87,6 @@ func eachTemplate(t *testing.T, test func(t *testing.T, source string)) {
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".jinja"), func(t *testing.T) { test(t, string(source)) })
 	}
-}
-
-// forcedModel is the model with random weights.
-func forcedModel(t *testing.T) llama.Model {
-	t.Helper()
-	backend, err := openBackend(slog.New(slog.DiscardHandler), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { backend.Close() })
-	model, err := backend.Load(testModelPath(t, "tiny.gguf"), llama.ModelParams{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { model.Close() })
-	return model
 }
 
 // newForcedEngine runs a model with another template than its own.
