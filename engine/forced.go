@@ -26,6 +26,16 @@ func speller(model llama.Model) func(text []byte) []int32 {
 	}
 }
 
+// lengthen is the token that stands for a drawn one, where its guide leaves no choice about
+// what follows. Logprobs are of drawn tokens, so who asks for them keeps those.
+func (s *scheduler) lengthen(seq *sequence, drawn llama.Token) (llama.Token, error) {
+	if seq.guide == nil || seq.top >= 0 {
+		return drawn, nil
+	}
+	t, err := seq.guide.Lengthen(int32(drawn), s.spell)
+	return llama.Token(t), err
+}
+
 // force appends what the guide leaves no choice about. These tokens cost a row each, not
 // a step, and are spelled as the tokenizer spells them. Where nothing can follow any
 // more, the answer is at its end. Logprobs are of drawn tokens, so who asks for them has

@@ -108,6 +108,31 @@ func checkForm(t *testing.T, r *Request, a answer, value bool, least int) {
 	}
 }
 
+// Where the form leaves no choice but one token's text, that token stands, whatever the
+// model has drawn of it. With logprobs the drawn ones stand.
+func TestFormsAreSpelledAsTheTokenizerDoes(t *testing.T) {
+	e, m := newEngine(t, llamatest.Options{MeanAnswer: 20}, Params{})
+	for _, top := range []int{-1, 0} {
+		more := 0
+		for seed := range int64(40) {
+			r := user("hi")
+			r.Format = Format{Schema: `{"enum":["user","content"]}`, Strict: true}
+			r.Sampling.Seed, r.Logprobs, r.TopLogprobs = &seed, top >= 0, max(top, 0)
+			a := ask(t, e, r)
+			tokens, err := m.Tokenize(nil, []llama.Part{{Text: []byte(a.content)}}, false)
+			if err != nil || a.err != nil {
+				t.Fatal(err, a.err)
+			}
+			if a.finish.Usage.Answer > len(tokens)+1 { // and the end token
+				more++
+			}
+		}
+		if drawn := top >= 0; (more > 0) != drawn {
+			t.Errorf("logprobs %v: %d of 40 answers have more tokens than their texts", drawn, more)
+		}
+	}
+}
+
 // What the model wants to say is said where the form allows it.
 func TestFormsLeaveTheModelItsChoice(t *testing.T) {
 	oslo := strings.NewReplacer("Rome", "Oslo", "2}", "7}").Replace(cityCall)

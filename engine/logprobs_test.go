@@ -46,13 +46,7 @@ func TestOutputTokens(t *testing.T) {
 	tokens[6] = llama.VocabToken{Piece: []byte("<end>"), Kind: llama.KindControl, End: true}
 	tokens[9].Kind = llama.KindControl
 	vocab := llama.NewVocab(tokens, llama.NoToken)
-	parser := `{"parsers":[{"type":"literal","literal":"<think>"},{"type":"until","delimiters":["</think>"]},{"type":"tag","tag":"reasoning","child":1},` +
-		`{"type":"literal","literal":"</think>"},{"type":"sequence","children":[0,2,3]},{"type":"repetition","child":4,"min_count":0,"max_count":1},` +
-		`{"type":"until","delimiters":[]},{"type":"tag","tag":"content","child":6},{"type":"end"},{"type":"sequence","children":[5,7,8]}],"root":9,"rules":{}}`
-	envelope, err := grammar.ParseEnvelope([]byte(parser), "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	envelope := thinkingEnvelope(t)
 	const forced = -1
 	tests := []struct {
 		name   string

@@ -8,6 +8,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// thinkingEnvelope is a template's in whose answers a thought in <think> may come first.
+func thinkingEnvelope(t *testing.T) *grammar.Envelope {
+	t.Helper()
+	parser := `{"parsers":[{"type":"literal","literal":"<think>"},{"type":"until","delimiters":["</think>"]},{"type":"tag","tag":"reasoning","child":1},` +
+		`{"type":"literal","literal":"</think>"},{"type":"sequence","children":[0,2,3]},{"type":"repetition","child":4,"min_count":0,"max_count":1},` +
+		`{"type":"until","delimiters":[]},{"type":"tag","tag":"content","child":6},{"type":"end"},{"type":"sequence","children":[5,7,8]}],"root":9,"rules":{}}`
+	envelope, err := grammar.ParseEnvelope([]byte(parser), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return envelope
+}
+
 func TestOutput(t *testing.T) {
 	vocab := llama.NewVocab([]llama.VocabToken{
 		0: {Piece: []byte("a")},
@@ -22,13 +35,7 @@ func TestOutput(t *testing.T) {
 		9: {Piece: []byte("<end>"), Kind: llama.KindControl, End: true},
 	}, llama.NoToken)
 	prompt := llama.Prompt{Preserved: []string{"<call>"}, ThinkStart: "<think>", ThinkEnd: []string{"</think>"}, Stops: []string{"<eom>", "aab"}}
-	parser := `{"parsers":[{"type":"literal","literal":"<think>"},{"type":"until","delimiters":["</think>"]},{"type":"tag","tag":"reasoning","child":1},` +
-		`{"type":"literal","literal":"</think>"},{"type":"sequence","children":[0,2,3]},{"type":"repetition","child":4,"min_count":0,"max_count":1},` +
-		`{"type":"until","delimiters":[]},{"type":"tag","tag":"content","child":6},{"type":"end"},{"type":"sequence","children":[5,7,8]}],"root":9,"rules":{}}`
-	envelope, err := grammar.ParseEnvelope([]byte(parser), "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	envelope := thinkingEnvelope(t)
 	prepared := func(stops []string) *Prepared {
 		return &Prepared{prompt: prompt, stops: stops, top: -1, form: form{envelope: envelope, texts: answerTexts(&prompt)}}
 	}

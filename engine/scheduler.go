@@ -388,7 +388,10 @@ func (s *scheduler) accept(seq *sequence, drawn *llama.Sampled, now time.Time) {
 		return
 	}
 	seq.forced = 0
-	t, err := seq.choose(drawn.Token, s.vocab)
+	t, err := s.lengthen(seq, drawn.Token)
+	if err == nil {
+		t, err = seq.choose(t, s.vocab)
+	}
 	if err != nil {
 		s.finish(seq, ending{err: lost(err)})
 		return

@@ -8,6 +8,19 @@ type countedDFA struct {
 	min, max int // max may be Unbounded
 }
 
+// size is how many states and edges the automaton has and up to how many
+// characters there are to count, so that the product of both is what counting costs.
+func (d countedDFA) size() (each, most int) {
+	for _, s := range d.dfa.States {
+		each += 1 + len(s.Edges)
+	}
+	most = max(d.min, d.max)
+	if longest := d.dfa.longest(); longest != Unbounded {
+		most = min(most, longest)
+	}
+	return each, most
+}
+
 // maxCountedEdges is how many edges an automaton may get for the sake of a bound on
 // its texts' length.
 const maxCountedEdges = 200_000
@@ -29,14 +42,7 @@ func (c *compiler) counted(d countedDFA) (*DFA, error) {
 	if d.min == 0 && d.max == Unbounded || d.dfa.isEmpty() {
 		return d.dfa, nil
 	}
-	each := 0
-	for _, s := range d.dfa.States {
-		each += 1 + len(s.Edges)
-	}
-	most := max(d.min, d.max)
-	if longest := d.dfa.longest(); longest != Unbounded {
-		most = min(most, longest)
-	}
+	each, most := d.size()
 	if d.max != Unbounded {
 		most = min(most, max(maxCountedEdges/each, d.min+fewMore))
 	}

@@ -47,15 +47,8 @@ const (
 
 // product is about how many edges the automaton has that counts characters.
 func (t text) product() int {
-	edges := 0
-	for _, s := range t.dfa.States {
-		edges += 1 + len(s.Edges)
-	}
-	n := max(t.min, t.max)
-	if longest := t.dfa.longest(); longest != Unbounded {
-		n = min(n, longest)
-	}
-	return min(n, maxShortProduct) * edges
+	each, most := countedDFA{t.dfa, t.min, t.max}.size()
+	return min(most, maxShortProduct) * each
 }
 
 // fewMore is how many characters texts have above the least length at any rate.

@@ -138,16 +138,7 @@ func TestContractC134_C331_SDKLogprobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream := client.Chat.Completions.NewStreaming(t.Context(), params)
-	var sum openai.ChatCompletionAccumulator
-	for stream.Next() {
-		if !sum.AddChunk(stream.Current()) {
-			t.Fatalf("the SDK refuses %s", stream.Current().RawJSON())
-		}
-	}
-	if err := stream.Err(); err != nil {
-		t.Fatal(err)
-	}
+	sum, _ := streamed(t, &client, params)
 	for name, choice := range map[string]openai.ChatCompletionChoice{"whole": whole.Choices[0], "stream": sum.Choices[0]} {
 		var bytes []byte
 		for _, token := range choice.Logprobs.Content {

@@ -51,18 +51,9 @@ func TestContractC331_SDKStream(t *testing.T) {
 	client := sdk(t, serve(t, says("The", " Rogue."), keyed))
 	params := question()
 	params.StreamOptions.IncludeUsage = param.NewOpt(true)
-	stream := client.Chat.Completions.NewStreaming(t.Context(), params)
-	var sum openai.ChatCompletionAccumulator
-	for stream.Next() {
-		if !sum.AddChunk(stream.Current()) {
-			t.Fatalf("the SDK refuses %s", stream.Current().RawJSON())
-		}
-	}
-	if err := stream.Err(); err != nil {
-		t.Fatal(err)
-	}
+	sum, _ := streamed(t, &client, params)
 	if sum.Choices[0].Message.Content != "The Rogue." || sum.Choices[0].FinishReason != "stop" || sum.Usage.TotalTokens != 20 {
-		t.Errorf("got %+v", sum.ChatCompletion)
+		t.Errorf("got %+v", sum)
 	}
 }
 

@@ -62,6 +62,7 @@ type Automaton struct {
 	memories   memories
 	recipes    recipes
 	forcedRuns forcedRuns
+	lengthened map[uint64]int32 // what Lengthen gave, by configuration and token
 	mixture    mixture
 	inners     []*inner // of configurations that have no frame but bottom
 	innerAt    int      // bytes of inners
@@ -96,7 +97,8 @@ func newAutomaton(g *grammar.Grammar, v *Vocabulary, l Limits) *Automaton {
 // restart forgets all that was worked out and begins a new epoch.
 func (a *Automaton) restart() {
 	a.program = a.vocab.shared.extended(a.grammar)
-	a.store, a.moves, a.recipes, a.forcedRuns, a.inners, a.innerAt = store{}, transitions{}, recipes{}, forcedRuns{}, nil, 0
+	a.store, a.moves, a.recipes, a.inners, a.innerAt = store{}, transitions{}, recipes{}, nil, 0
+	a.forcedRuns, a.lengthened = forcedRuns{}, nil
 	a.store.reset()
 	a.moves.reset()
 	if a.memories = (memories{}); a.program.remembers {
@@ -138,7 +140,7 @@ func (a *Automaton) enter() error {
 
 // size is about how many bytes the automaton holds.
 func (a *Automaton) size() int {
-	return a.program.size() + a.store.bytes() + a.moves.bytes() + a.recipes.bytes() + a.memories.bytes() + a.fill.bytes() + a.forcedRuns.size + a.innerAt
+	return a.program.size() + a.store.bytes() + a.moves.bytes() + a.recipes.bytes() + a.memories.bytes() + a.fill.bytes() + a.forcedRuns.size + lengthenedBytes*len(a.lengthened) + a.innerAt
 }
 
 // Bytes is about how much memory the automaton held beside its grammar when it
