@@ -27,19 +27,23 @@ func speller(model llama.Model) func(text []byte) []int32 {
 }
 
 // lengthen is the token that stands for a drawn one, where its guide leaves no choice about
-// what follows. Logprobs are of drawn tokens, so who asks for them keeps those.
+// what follows. Logprobs are of drawn tokens, so who asks for them keeps those; and a bias
+// is about draws, so the tokens that it names come of them alone.
 func (s *scheduler) lengthen(seq *sequence, drawn llama.Token) (llama.Token, error) {
 	if seq.guide == nil || seq.top >= 0 {
 		return drawn, nil
 	}
 	t, err := seq.guide.Lengthen(int32(drawn), s.spell)
+	if seq.biased(llama.Token(t)) {
+		return drawn, err
+	}
 	return llama.Token(t), err
 }
 
 // force appends what the guide leaves no choice about. These tokens cost a row each, not
 // a step, and are spelled as the tokenizer spells them. Where nothing can follow any
-// more, the answer is at its end. Logprobs are of drawn tokens, so who asks for them has
-// all tokens drawn.
+// more, the answer is at its end. Where logprobs are asked for or a token has a bias, it is
+// drawn, as for lengthen.
 func (s *scheduler) force(seq *sequence, now time.Time) error {
 	if final, err := seq.guide.Final(); final || err != nil {
 		if final {
@@ -55,7 +59,7 @@ func (s *scheduler) force(seq *sequence, now time.Time) error {
 		return err
 	}
 	for _, t := range run[:min(len(run), s.maxRun)] {
-		if seq.answered() >= seq.maxTokens {
+		if seq.answered() >= seq.maxTokens || seq.biased(llama.Token(t)) {
 			break
 		}
 		if err := seq.guide.Accept(t); err != nil {

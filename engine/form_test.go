@@ -109,26 +109,42 @@ func checkForm(t *testing.T, r *Request, a answer, value bool, least int) {
 }
 
 // Where the form leaves no choice but one token's text, that token stands, whatever the
-// model has drawn of it. With logprobs the drawn ones stand.
+// model has drawn of it. With logprobs the drawn ones stand, and a bias is for those too.
 func TestFormsAreSpelledAsTheTokenizerDoes(t *testing.T) {
 	e, m := newEngine(t, llamatest.Options{MeanAnswer: 20}, Params{})
-	for _, top := range []int{-1, 0} {
+	tokens := func(text string) []llama.Token {
+		out, err := m.Tokenize(nil, []llama.Part{{Text: []byte(text)}}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	banned := int(tokens("user")[0])
+	tests := []struct {
+		name        string
+		change      func(*Request)
+		least, most int // answers of 40 that have more tokens than their texts
+	}{
+		{"a form", func(*Request) {}, 0, 0},
+		{"logprobs", func(r *Request) { r.Logprobs = true }, 1, 40},
+		{"a banned token", func(r *Request) { r.Sampling.Bias = map[int]float64{banned: -100} }, 40, 40},
+	}
+	for _, tt := range tests {
 		more := 0
 		for seed := range int64(40) {
 			r := user("hi")
-			r.Format = Format{Schema: `{"enum":["user","content"]}`, Strict: true}
-			r.Sampling.Seed, r.Logprobs, r.TopLogprobs = &seed, top >= 0, max(top, 0)
+			r.Format, r.Sampling.Seed = Format{Schema: `{"enum":["user","users"]}`, Strict: true}, &seed
+			tt.change(r)
 			a := ask(t, e, r)
-			tokens, err := m.Tokenize(nil, []llama.Part{{Text: []byte(a.content)}}, false)
-			if err != nil || a.err != nil {
-				t.Fatal(err, a.err)
+			if a.err != nil {
+				t.Fatal(a.err)
 			}
-			if a.finish.Usage.Answer > len(tokens)+1 { // and the end token
+			if a.finish.Usage.Answer > len(tokens(a.content))+1 { // the end token
 				more++
 			}
 		}
-		if drawn := top >= 0; (more > 0) != drawn {
-			t.Errorf("logprobs %v: %d of 40 answers have more tokens than their texts", drawn, more)
+		if more < tt.least || more > tt.most {
+			t.Errorf("%s: %d of 40 answers have more tokens than their texts", tt.name, more)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/b3os/b3infer/grammar/mask"
@@ -70,6 +71,11 @@ func (s *sequence) choose(drawn llama.Token, v *llama.Vocab) (llama.Token, error
 		return drawn, s.guide.Accept(int32(drawn))
 	}
 	return t, err
+}
+
+// biased tells whether the request has a bias for a token.
+func (s *sequence) biased(t llama.Token) bool {
+	return slices.ContainsFunc(s.bias, func(b llama.TokenBias) bool { return b.Token == t })
 }
 
 // append adds a generated token.
