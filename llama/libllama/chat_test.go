@@ -254,6 +254,31 @@ func TestCutCallsInTemplates(t *testing.T) {
 	}
 }
 
+// Whoever ends a model's reasoning has to know the texts around it, so all templates whose
+// answers have reasoning name them.
+func TestThinkingIsNamed(t *testing.T) {
+	thinking := 0
+	for name, source := range testTemplates(t) {
+		chat := newTestTemplate(t, source)
+		e, err := chat.Envelope(llama.EnvelopeInput{Tools: envelopeTools, Thinking: true})
+		if err != nil || !strings.Contains(string(e.Parser), `"tag":"reasoning"`) {
+			continue
+		}
+		p, err := chat.Render(llama.ChatInput{Messages: []llama.ChatMessage{said("user", "Hi")}, Thinking: true, Now: testNow})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if p.ThinkStart == "" || len(p.ThinkEnd) == 0 {
+			t.Errorf("%s: reasoning starts with %q and ends with %q", name, p.ThinkStart, p.ThinkEnd)
+		}
+		thinking++
+	}
+	if thinking < 40 {
+		t.Errorf("only %d templates have reasoning", thinking)
+	}
+}
+
 func TestTemplateRefusals(t *testing.T) {
 	for _, tt := range refusals {
 		t.Run(tt.name, func(t *testing.T) {

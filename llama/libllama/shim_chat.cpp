@@ -11,6 +11,7 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #include "chat-auto-parser.h"
+#include "chat-peg-parser.h"
 #include "chat.h"
 #include "log.h"
 #pragma GCC diagnostic pop
@@ -113,8 +114,33 @@ common_chat_params generic(const b3_template & t, const autoparser::generation_p
     return out;
 }
 
+// name_thinking says what stands around the reasoning where a handler does not, as Muse
+// Glimmer's: the literals beside it in the parser.
+void name_thinking(common_chat_params & p) {
+    if (!p.supports_thinking || !p.thinking_start_tag.empty() || !p.thinking_end_tags.empty() || p.parser.empty()) {
+        return;
+    }
+    common_peg_arena parser;
+    parser.load(p.parser);
+    for (size_t id = 0; id < parser.size(); id++) {
+        const auto * sequence = std::get_if<common_peg_sequence_parser>(&parser.get(id));
+        for (size_t i = 1; sequence && i + 1 < sequence->children.size(); i++) {
+            const auto & of = sequence->children;
+            const auto * before = std::get_if<common_peg_literal_parser>(&parser.get(of[i - 1]));
+            const auto * tag = std::get_if<common_peg_tag_parser>(&parser.get(of[i]));
+            const auto * behind = std::get_if<common_peg_literal_parser>(&parser.get(of[i + 1]));
+            if (before && tag && behind && tag->tag == common_chat_peg_builder::REASONING) {
+                p.thinking_start_tag = before->literal;
+                p.thinking_end_tags = {behind->literal};
+                return;
+            }
+        }
+    }
+}
+
 common_chat_params apply(const b3_template & t, autoparser::generation_params & in) {
     if (auto out = common_chat_try_specialized_template(t.tmpl, t.tmpl.source(), in)) {
+        name_thinking(*out);
         return std::move(*out);
     }
     return generic(t, in);
