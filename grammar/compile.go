@@ -16,7 +16,11 @@ func FromSchema(text []byte, o Options) (*Grammar, error) {
 		return nil, err
 	}
 	c.doc = doc
-	g, err := c.emit(c.schemaTerm(doc.root, &scope{anchors: map[string]*schema{}}))
+	root := c.schemaTerm(doc.root, &scope{anchors: map[string]*schema{}})
+	g, err := c.emit(root)
+	if errors.Is(err, errEmpty) {
+		return nil, c.unsatisfied(root)
+	}
 	return g, c.blame(err, doc.root, "")
 }
 

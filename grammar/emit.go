@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// emit spells the values of a term as a grammar. Where best effort gives up the
+// emit spells the values of a term as a grammar, or says errEmpty. Where best effort gives up the
 // uniqueness of some arrays, it begins again.
 func (c *compiler) emit(root *term) (*Grammar, error) {
 	root = c.target(root)
@@ -25,7 +25,7 @@ func (c *compiler) emit(root *term) (*Grammar, error) {
 	}
 	g := &Grammar{Rules: e.rules, relaxed: c.relaxed}
 	if !g.trim() {
-		return nil, &Unenforceable{Reason: "no value satisfies the schema"}
+		return nil, errEmpty
 	}
 	return g, nil
 }

@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -105,6 +106,9 @@ func (a *arguments) inset(rules *ruleList, name string, t *term) (Node, error) {
 		return known, nil
 	}
 	g, err := a.c.emit(t)
+	if errors.Is(err, errEmpty) {
+		return nil, a.c.unsatisfied(t)
+	}
 	if err != nil {
 		return nil, a.c.blame(err, a.c.doc.root, "")
 	}
