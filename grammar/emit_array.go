@@ -125,19 +125,14 @@ func (e *emitter) containing(a *array, name string, wrap itemWrapper) (Node, err
 	if len(a.contains) > maxContains {
 		return nil, errContains
 	}
-	w := containWriter{e: e, a: a, name: name, wrap: wrap, ids: map[containState]int{}}
+	w := containWriter{e: e, a: a, name: name, wrap: wrap}
 	w.places = max(len(a.prefix), a.min, a.max, 1)
 	for _, k := range a.contains {
 		w.places = max(w.places, k.from)
 	}
 	w.id(containState{})
-	for i := 0; i < len(w.states); i++ {
-		if err := w.expand(i); err != nil {
-			return nil, err
-		}
-		if len(w.states) > maxContaining {
-			return nil, errContains
-		}
+	if err := w.grow(maxContaining, errContains, w.expand); err != nil {
+		return nil, err
 	}
 	return w.graph.node(&e.ruleList, name), nil
 }
@@ -148,20 +143,7 @@ type containWriter struct {
 	name   string
 	wrap   itemWrapper
 	places int // from this place on all are alike
-	ids    map[containState]int
-	states []containState
-	graph  graph
-}
-
-func (w *containWriter) id(s containState) int {
-	id, ok := w.ids[s]
-	if !ok {
-		id = len(w.states)
-		w.ids[s] = id
-		w.states = append(w.states, s)
-		w.graph = append(w.graph, graphState{})
-	}
-	return id
+	stateGraph[containState]
 }
 
 func (w *containWriter) expand(i int) error {

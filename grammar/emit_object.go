@@ -71,7 +71,7 @@ func (e *emitter) object(o *object, t *term, name string) (Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := objectWriter{e: e, o: o, name: name, ids: map[objectKey]int{}, values: make([]Node, len(o.keys))}
+	w := objectWriter{e: e, o: o, name: name, formulas: map[string]*formula{}, values: make([]Node, len(o.keys))}
 	var needs *formula
 	w.required, needs = o.needs.split()
 	if len(o.keys)-len(w.required) > maxOptional {
@@ -89,14 +89,9 @@ func (e *emitter) object(o *object, t *term, name string) (Node, error) {
 			return nil, err
 		}
 	}
-	w.id(objectState{needs: needs})
-	for i := 0; i < len(w.states); i++ {
-		if err := w.expand(i); err != nil {
-			return nil, err
-		}
-		if len(w.states) > maxObjectStates {
-			return nil, errRules
-		}
+	w.at(objectState{needs: needs})
+	if err := w.grow(maxObjectStates, errRules, w.expand); err != nil {
+		return nil, err
 	}
 	if w.refused && !e.c.strict {
 		err = e.relax(errFreeKeys, t, "minProperties")
@@ -159,12 +154,6 @@ type objectState struct {
 	started bool     // there was a member
 }
 
-type objectKey struct {
-	next, count int
-	needs       string
-	started     bool
-}
-
 type objectWriter struct {
 	e      *emitter
 	o      *object
@@ -176,22 +165,18 @@ type objectWriter struct {
 	values []Node // of the declared keys, once they are needed
 
 	required map[string]bool
-	ids      map[objectKey]int
-	states   []objectState
-	graph    graph
-	refused  bool // some way needs free keys that differ
+	formulas map[string]*formula // by their keys
+	refused  bool                // some way needs free keys that differ
+	stateGraph[objectState]
 }
 
-func (w *objectWriter) id(s objectState) int {
-	key := objectKey{s.next, s.count, s.needs.key, s.started}
-	id, ok := w.ids[key]
-	if !ok {
-		id = len(w.states)
-		w.ids[key] = id
-		w.states = append(w.states, s)
-		w.graph = append(w.graph, graphState{})
+// at is the number of a state. Equal formulas become one, so that their states are equal.
+func (w *objectWriter) at(s objectState) int {
+	if known, ok := w.formulas[s.needs.key]; ok {
+		s.needs = known
 	}
-	return id
+	w.formulas[s.needs.key] = s.needs
+	return w.id(s)
 }
 
 // counted is the count after one more member, no further than it matters.
@@ -223,11 +208,11 @@ func (w *objectWriter) expand(i int) error {
 		if err != nil {
 			return err
 		}
-		to := w.id(objectState{s.next + 1, present, w.counted(s.count), true})
+		to := w.at(objectState{s.next + 1, present, w.counted(s.count), true})
 		w.graph[i].edges = append(w.graph[i].edges, graphEdge{label, to})
 	}
 	if absent != formulaFalse {
-		to := w.id(objectState{s.next + 1, absent, s.count, s.started})
+		to := w.at(objectState{s.next + 1, absent, s.count, s.started})
 		w.graph[i].edges = append(w.graph[i].edges, graphEdge{Seq{}, to})
 	}
 	return nil

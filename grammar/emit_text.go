@@ -18,7 +18,7 @@ func (e *emitter) text(t text, name string) (Node, error) {
 	kind := t.dfa.loops()
 	switch {
 	case kind == loopsAtEnd:
-		w := endWriter{e: e, t: t, ids: map[textState]int{}}
+		w := endWriter{e: e, t: t}
 		return w.node(name)
 	case t.product() <= maxTextProduct, t.max <= shortText && t.min <= shortText && t.product() <= maxShortProduct:
 	case kind == loopsAlone:
@@ -132,35 +132,17 @@ type textState struct {
 // An endWriter spells texts that come to an end or to a loop without exit: there
 // the rest of the length is counted.
 type endWriter struct {
-	e      *emitter
-	t      text
-	ids    map[textState]int
-	states []textState
-	graph  graph
+	e *emitter
+	t text
+	stateGraph[textState]
 }
 
 func (w *endWriter) node(name string) (Node, error) {
 	w.id(textState{})
-	for i := 0; i < len(w.states); i++ {
-		if err := w.expand(i); err != nil {
-			return nil, err
-		}
-		if len(w.states) > w.e.c.limits.Product {
-			return nil, errStates
-		}
+	if err := w.grow(w.e.c.limits.Product, errStates, w.expand); err != nil {
+		return nil, err
 	}
 	return sequence(Literal(`"`), w.graph.node(&w.e.ruleList, name), Literal(`"`)), nil
-}
-
-func (w *endWriter) id(s textState) int {
-	id, ok := w.ids[s]
-	if !ok {
-		id = len(w.states)
-		w.ids[s] = id
-		w.states = append(w.states, s)
-		w.graph = append(w.graph, graphState{})
-	}
-	return id
 }
 
 func (w *endWriter) expand(i int) error {

@@ -41,6 +41,42 @@ type graphEdge struct {
 	to    int
 }
 
+// A stateGraph is a graph whose states come up while others are worked out.
+type stateGraph[S comparable] struct {
+	graph
+	states []S
+	ids    map[S]int
+}
+
+// id is a state's number.
+func (g *stateGraph[S]) id(s S) int {
+	id, ok := g.ids[s]
+	if !ok {
+		if g.ids == nil {
+			g.ids = map[S]int{}
+		}
+		id = len(g.states)
+		g.ids[s] = id
+		g.states = append(g.states, s)
+		g.graph = append(g.graph, graphState{})
+	}
+	return id
+}
+
+// grow works out all states that come up. Above a number of them it ends with the error
+// over.
+func (g *stateGraph[S]) grow(most int, over error, expand func(i int) error) error {
+	for i := 0; i < len(g.states); i++ {
+		if err := expand(i); err != nil {
+			return err
+		}
+		if len(g.states) > most {
+			return over
+		}
+	}
+	return nil
+}
+
 // node spells the graph. States that are entered from several places become
 // rules, the others stand where they are entered.
 func (g graph) node(rules *ruleList, name string) Node {
