@@ -105,19 +105,21 @@ func (c *cache) fromIdle(tokens []llama.Token) source {
 	return best
 }
 
-// fromRunning does so among running sequences.
+// fromRunning does so among running sequences. What cannot be cut is copied whole.
 func (c *cache) fromRunning(tokens []llama.Token, running []*sequence) source {
 	var best source
-	if !c.cuttable {
-		return best
-	}
 	for _, r := range running {
 		n := commonPrefix(r.tokens[:r.computed], tokens[:len(tokens)-1])
-		if n > best.n && n >= minShared {
+		if n > best.n && n >= minShared && (c.cuttable || n == r.computed) {
 			best = source{n: n, id: r.id, pos: r.pos, shared: &r.shared}
 		}
 	}
 	return best
+}
+
+// has is how many tokens a sequence could have from others.
+func (c *cache) has(tokens []llama.Token, running []*sequence) int {
+	return max(c.fromIdle(tokens).n, c.fromRunning(tokens, running).n)
 }
 
 // resume lets a sequence take over an idle one's first n tokens.

@@ -19,7 +19,8 @@
 // difference happens to be. Each turn of its loop is a step:
 //
 //	intake       new sequences, and those whose clients have left
-//	admit        waiting sequences run while there are places and cells
+//	admit        waiting sequences run while there are places and cells, but for
+//	             those whose start another one is computing (twins.go)
 //	schedule     one row for each sequence that decodes, and as many rows of
 //	             prompts as the step's time allows, predicted from measured costs
 //	             (cost.go) and divided among the prompts (share.go)

@@ -124,6 +124,7 @@ func newScheduler(ctx llama.Context, model llama.Model, p Params) *scheduler {
 		parallel:     parallel,
 		queueTimeout: p.QueueTimeout,
 		single:       !limits.PartialRemove,
+		minHeld:      minHeld,
 		spell:        speller(model),
 		sampled:      make([]llama.Sampled, parallel),
 		done:         make(chan struct{}),

@@ -29,11 +29,13 @@ type scheduler struct {
 	queueTimeout time.Duration
 	single       bool // one prefill chunk a step (hybrids)
 	maxRun       int  // most forced tokens at a time
+	minHeld      int  // least tokens of a start that is waited for
 	spell        func(text []byte) []int32
 
 	waiting []*sequence // next first; the preempted are in front
 	running []*sequence // in the order of admission
 	blocked *sequence   // the next one, when it is known not to fit yet
+	held    int         // of those that wait, how many are held back
 	steps   uint64
 	fails   int // decodes that failed in a row
 
@@ -130,6 +132,7 @@ func (s *scheduler) step() (more, stop bool) {
 	if !stop {
 		s.admit(began)
 		s.expire(began)
+		s.heed()
 		s.schedule()
 		if len(s.plan) > 0 {
 			s.compute(began)
@@ -141,7 +144,8 @@ func (s *scheduler) step() (more, stop bool) {
 
 // report publishes the state of the loop.
 func (s *scheduler) report(now time.Time) {
-	s.settle(len(s.waiting), s.finished, now)
+	// Who is held back has a place.
+	s.settle(len(s.waiting)-min(s.held, s.parallel-len(s.running)), s.finished, now)
 	s.finished = 0
 	s.pulse.running.Store(int64(len(s.running)))
 	s.pulse.waiting.Store(int64(len(s.waiting)))
@@ -191,16 +195,20 @@ func (s *scheduler) expire(now time.Time) {
 }
 
 // admit lets waiting sequences run while there are places and, as things stand,
-// cells. How long answers will be is not known, so this is optimistic; see
+// cells, but for those that wait for what another one computes. How long answers will be is not known, so this is optimistic; see
 // preempt for when it was too much so.
 func (s *scheduler) admit(now time.Time) {
-	for len(s.waiting) > 0 && len(s.running) < s.parallel && s.waiting[0] != s.blocked {
-		seq := s.waiting[0]
+	for i := 0; i < len(s.waiting) && len(s.running) < s.parallel && s.waiting[i] != s.blocked; {
+		seq := s.waiting[i]
+		if s.heldBack(seq, now) {
+			i++
+			continue
+		}
 		if !s.fits(seq) {
 			s.blocked = seq
 			return
 		}
-		s.waiting = slices.Delete(s.waiting, 0, 1)
+		s.waiting = slices.Delete(s.waiting, i, i+1)
 		s.cache.begin(seq, s.running)
 		s.cache.charge(seq.pending(), &s.cost) // first, so that the prompt lies in what it frees
 		s.cache.room(seq.pending())            // all at once, so that its tokens lie in the order of cells
@@ -258,7 +266,7 @@ func (s *scheduler) planRows() int {
 			size.rows += seq.pending()
 			size.outputs++
 		} else {
-			s.prefills = append(s.prefills, prefill{seq.pending(), seq.prefillFrom})
+			s.prefills = append(s.prefills, s.prefillOf(seq))
 		}
 	}
 	if len(s.prefills) == 0 {
@@ -283,6 +291,16 @@ func (s *scheduler) planRows() int {
 		i++
 	}
 	return size.rows
+}
+
+// prefillOf is what a sequence asks for. What cannot be cut has to stop where others go on
+// by themselves.
+func (s *scheduler) prefillOf(seq *sequence) prefill {
+	p := prefill{pending: seq.pending(), wanted: seq.stop - seq.computed, due: seq.due, since: seq.prefillFrom}
+	if !s.cache.cuttable {
+		p.pending = p.wanted
+	}
+	return p
 }
 
 // budget is how long a step may take whose decode rows have the given size.

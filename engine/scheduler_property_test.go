@@ -117,6 +117,7 @@ func TestRandomWorkloads(t *testing.T) {
 					Parallel: rapid.IntRange(1, 6).Draw(rt, "parallel"),
 					Batch:    rapid.IntRange(8, 64).Draw(rt, "batch"),
 				})
+				w.s.minHeld = rapid.SampledFrom([]int{1, 8, minHeld}).Draw(rt, "least held back")
 				for range rapid.IntRange(1, 150).Draw(rt, "turns") {
 					w.turn()
 				}

@@ -35,6 +35,10 @@ type sequence struct {
 	budget    *thinkBudget   // nil: none
 	top       int8           // likeliest tokens to report, -1: no logprobs
 
+	lead lead // whom it waits for, while it does
+	due  int  // rows until the first token of whoever waits for this one, or of itself
+	stop int  // where those that wait for this one go on by themselves, at the earliest
+
 	forced     int // tokens that came without a choice behind the last drawn one
 	cached     int // tokens that the first admission found in the cache
 	admissions int // 0: has never run

@@ -17,13 +17,15 @@ func TestShare(t *testing.T) {
 		want     []int
 	}{
 		{"nothing to do", 100, nil, false, 1, []int{}},
-		{"no rows", 0, []prefill{{10, 1}}, false, 1, []int{0}},
-		{"one takes all", 100, []prefill{{500, 1}}, false, 1, []int{100}},
-		{"all fit", 100, []prefill{{10, 1}, {20, 2}}, false, 1, []int{10, 20}},
-		{"oldest gets a quarter, shortest the rest", 100, []prefill{{500, 1}, {90, 2}, {60, 3}}, false, 1, []int{25, 15, 60}},
-		{"oldest is the shortest", 100, []prefill{{500, 2}, {60, 1}}, false, 1, []int{40, 60}},
-		{"single: shortest", 100, []prefill{{500, 1}, {60, 2}}, true, 1, []int{0, 60}},
-		{"single: oldest in turn", 100, []prefill{{500, 1}, {60, 2}}, true, 8, []int{100, 0}},
+		{"no rows", 0, []prefill{{10, 10, 10, 1}}, false, 1, []int{0}},
+		{"one takes all", 100, []prefill{{500, 500, 500, 1}}, false, 1, []int{100}},
+		{"all fit", 100, []prefill{{10, 10, 10, 1}, {20, 20, 20, 2}}, false, 1, []int{10, 20}},
+		{"oldest gets a quarter, shortest the rest", 100, []prefill{{500, 500, 500, 1}, {90, 90, 90, 2}, {60, 60, 60, 3}}, false, 1, []int{25, 15, 60}},
+		{"oldest is the shortest", 100, []prefill{{500, 500, 500, 2}, {60, 60, 60, 1}}, false, 1, []int{40, 60}},
+		{"whom a short one waits for", 100, []prefill{{500, 500, 500, 1}, {400, 30, 50, 2}, {60, 60, 60, 3}}, false, 1, []int{25, 30, 45}},
+		{"and the rest of it", 200, []prefill{{500, 500, 500, 1}, {90, 30, 50, 2}, {60, 60, 60, 3}}, false, 1, []int{50, 90, 60}},
+		{"single: shortest", 100, []prefill{{500, 500, 500, 1}, {60, 60, 60, 2}}, true, 1, []int{0, 60}},
+		{"single: oldest in turn", 100, []prefill{{500, 500, 500, 1}, {60, 60, 60, 2}}, true, 8, []int{100, 0}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -41,7 +43,11 @@ func TestShareProperties(t *testing.T) {
 		prefills := make([]prefill, n)
 		sum, oldest := 0, 0
 		for i := range prefills {
-			prefills[i] = prefill{rapid.IntRange(1, 300).Draw(t, "pending"), uint64(i)}
+			pending := rapid.IntRange(1, 300).Draw(t, "pending")
+			prefills[i] = prefill{
+				pending: pending, wanted: rapid.IntRange(1, pending).Draw(t, "wanted"),
+				due: rapid.IntRange(1, 400).Draw(t, "due"), since: uint64(i),
+			}
 			sum += prefills[i].pending
 		}
 		rows := rapid.IntRange(1, 500).Draw(t, "rows")
